@@ -1,0 +1,100 @@
+"""Every error a caller of the hub can meet. The docstring of a class is its message."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+RateLimitScope = Literal["account", "method", "provider"]
+
+
+class DLQError(Exception):
+    """Something in DLQ Console refused the call."""
+
+    def __init__(self, message: str | None = None) -> None:
+        self.message = message or _first_sentence(type(self))
+        super().__init__(self.message)
+
+
+def _first_sentence(cls: type) -> str:
+    return " ".join((cls.__doc__ or cls.__name__).split())
+
+
+# What a handler raises to say how an attempt ended.
+
+
+class TransientError(DLQError):
+    """The outside system could not do it now; the same call may work later."""
+
+
+class PermanentError(DLQError):
+    """The outside system refused this for good; a person must change something first."""
+
+
+class RateLimited(DLQError):
+    """The outside system asks for fewer calls; nothing of this scope runs until it allows it again."""
+
+    def __init__(
+        self,
+        retry_after: float = 60.0,
+        scope: RateLimitScope = "account",
+        message: str | None = None,
+    ) -> None:
+        self.retry_after = retry_after
+        self.scope: RateLimitScope = scope
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.retry_after, self.scope, self.message)
+
+
+class OutcomeUnknown(DLQError):
+    """The call may or may not have been applied by the outside system."""
+
+
+# What the hub raises to its callers.
+
+
+class PayloadRefused(DLQError):
+    """The payload holds something that cannot be stored as JSON."""
+
+
+class IdempotencyConflict(DLQError):
+    """The same idempotency key was used before with another payload; send the same payload or use a new key."""
+
+
+class UnknownKind(DLQError):
+    """No worker has published a handler for this kind of event."""
+
+
+class EventNotFound(DLQError):
+    """There is no event with this id; it may have been pruned."""
+
+
+class ActionNotAllowed(DLQError):
+    """The event is in a status that does not allow this action."""
+
+    def __init__(self, message: str | None = None, *, status: str = "", action: str = "") -> None:
+        self.status = status
+        self.action = action
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild_action_not_allowed, (type(self), self.message, self.status, self.action)
+
+
+def _rebuild_action_not_allowed(
+    cls: type[ActionNotAllowed], message: str, status: str, action: str
+) -> ActionNotAllowed:
+    return cls(message, status=status, action=action)
+
+
+class LeaseLost(DLQError):
+    """This run no longer owns its event: another worker was given it, so nothing it does counts any more."""
+
+
+class StoreUnavailable(DLQError):
+    """The database cannot be reached; nothing was changed."""
+
+
+class ConfigurationError(DLQError):
+    """A setting is missing or wrong."""

@@ -1,0 +1,106 @@
+"""What a person may do with one event. Each is a guarded write with its audit row; the table is `store/states.py`."""
+
+from __future__ import annotations
+
+from dlq_console.errors import ActionNotAllowed, EventNotFound, PayloadRefused
+from dlq_console.hub.policy import DEFAULT_POLICY
+from dlq_console.redact import redact_text
+from dlq_console.store import transitions
+from dlq_console.store.keys import check_text
+from dlq_console.store.states import Action, allows
+from dlq_console.store.store import Store
+
+#: Characters of a note that are kept.
+NOTE_LIMIT = 2_000
+#: The longest that a reprocess may be put off, in seconds.
+LONGEST_AFTER = 30 * 86_400
+
+
+def reprocess(
+    store: Store,
+    event_id: int,
+    *,
+    actor: str,
+    note: str | None = None,
+    attempts: int | None = None,
+    after: float = 0,
+    max_wait: float = DEFAULT_POLICY.max_wait,
+    seen_epoch: int | None = None,
+) -> int:
+    """Let a dead event run again, with fresh attempts; returns its new epoch.
+
+    Args:
+        store: the store.
+        event_id: which event.
+        actor: who asks for it.
+        note: why; kept in the audit.
+        attempts: how many attempts it gets; None for what its kind's policy says.
+        after: seconds from now until it may run.
+        max_wait: how long it may wait to be started, in seconds.
+        seen_epoch: the epoch that the person saw; refused when the event has moved on since.
+
+    Raises:
+        EventNotFound: there is no such event.
+        ActionNotAllowed: its status does not allow it, or it is not as the person saw it.
+    """
+    if attempts is not None and not 1 <= attempts <= 100:
+        raise PayloadRefused("attempts: write a whole number from 1 to 100.")
+    if not 0 <= after <= LONGEST_AFTER:
+        raise PayloadRefused(f"after: write a number of seconds from 0 to {LONGEST_AFTER}.")
+    with store.write() as connection:
+        epoch = transitions.reprocess(
+            store,
+            connection,
+            event_id,
+            actor=actor,
+            note=clean_note(note),
+            max_attempts=attempts,
+            after=after,
+            max_wait=max_wait,
+            seen_epoch=seen_epoch,
+        )
+        if epoch is None:
+            raise _refusal(transitions.status_of(store, connection, event_id), Action.REPROCESS)
+    return epoch
+
+
+def discard(
+    store: Store, event_id: int, *, actor: str, note: str | None = None, seen_epoch: int | None = None
+) -> None:
+    """Decide that an event shall not run.
+
+    Raises:
+        EventNotFound: there is no such event.
+        ActionNotAllowed: its status does not allow it, or it is not as the person saw it.
+    """
+    with store.write() as connection:
+        epoch = transitions.discard(
+            store, connection, event_id, actor=actor, note=clean_note(note), seen_epoch=seen_epoch
+        )
+        if epoch is None:
+            raise _refusal(transitions.status_of(store, connection, event_id), Action.DISCARD)
+
+
+def clean_note(note: str | None) -> str | None:
+    """A note as it is kept: redacted, in plain characters, None when empty.
+
+    Raises:
+        PayloadRefused: it is too long.
+    """
+    if note is None or not note.strip():
+        return None
+    lines = [check_text(line, "note", max_length=NOTE_LIMIT, allow_empty=True) for line in note.splitlines()]
+    text = redact_text("\n".join(lines).strip())
+    if len(text) > NOTE_LIMIT:
+        raise PayloadRefused(f"note: it is longer than {NOTE_LIMIT} characters; shorten it.")
+    return text
+
+
+def _refusal(status: str | None, action: Action) -> EventNotFound | ActionNotAllowed:
+    if status is None:
+        return EventNotFound()
+    if allows(action, status):
+        message = "The event has changed since you saw it; look at it again."
+    else:
+        message = f"The event is {status}; {action} is not allowed now."
+    return ActionNotAllowed(message, status=status, action=action)

@@ -1,0 +1,47 @@
+"""What is kept of an error: its type, a message a person can read, where it happened. Redacted and cut to size."""
+
+from __future__ import annotations
+
+import traceback
+
+from dlq_console.redact import redact_text
+from dlq_console.store.fingerprints import fingerprint
+from dlq_console.store.transitions import Failure
+
+#: Characters of a message and of a traceback that are kept.
+MESSAGE_LIMIT = 2_000
+TRACEBACK_LIMIT = 8_000
+
+
+def failure(type_: str, message: str, *, verdict: str | None = None, trace: str | None = None) -> Failure:
+    """A failure told by the hub itself."""
+    text = _storable(message, MESSAGE_LIMIT)
+    kept_trace = None if trace is None else _storable(trace, TRACEBACK_LIMIT, keep_end=True)
+    return Failure(
+        type=type_, message=text, traceback=kept_trace, verdict=verdict, fingerprint=fingerprint(type_, text)
+    )
+
+
+def failure_of(error: BaseException, *, verdict: str) -> Failure:
+    """A failure as a handler raised it."""
+    type_ = type(error).__name__
+    trace = "".join(traceback.format_exception(error))
+    return failure(type_, _message(error), verdict=verdict, trace=trace)
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        return f"The handler ended its process with sys.exit({error.code!r}); raise an error instead."
+    try:
+        text = str(error).strip()
+    except Exception:  # noqa: BLE001 - a broken __str__ of user code must not cost the result
+        text = ""
+    return text or f"{type(error).__name__} without a message"
+
+
+def _storable(text: str, limit: int, *, keep_end: bool = False) -> str:
+    """Redacted, without characters that PostgreSQL refuses, cut to `limit` characters."""
+    clean = redact_text(text).replace("\x00", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
+    if len(clean) <= limit:
+        return clean
+    return "…" + clean[-limit + 1 :] if keep_end else clean[: limit - 1] + "…"

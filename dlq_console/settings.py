@@ -1,0 +1,153 @@
+"""Which settings exist: environment variables with the prefix `DLQ_`, or a `.env` file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from dlq_console.errors import ConfigurationError
+
+#: Languages the console speaks; the first is the default.
+LOCALES = ("pt_BR", "en")
+
+_TABLE_PREFIX = re.compile(r"[a-z][a-z0-9_]{0,19}")
+_QUEUE_PREFIX = re.compile(r"[a-z0-9_-]{1,40}")
+_POSTGRES_SCHEMES = ("postgres://", "postgresql://", "postgresql+psycopg2://")
+
+
+class Settings(BaseSettings):
+    """Everything that can be configured.
+
+    Each field is read from the environment as `DLQ_<NAME>`; arguments win over the environment. `read_settings`
+    turns a wrong value into one clear sentence.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="DLQ_", env_file=".env", extra="ignore", frozen=True)
+
+    database_url: str = Field(
+        "sqlite:///dlq-console.db",
+        description="SQLAlchemy URL: SQLite or postgresql+psycopg://. A relative SQLite path is resolved once.",
+    )
+    broker_url: str = Field(
+        "", description="Celery broker (redis:// or amqp://). Empty: table mode, no broker."
+    )
+    app: str = Field(
+        "", description="module:attribute of the Hub that holds the handlers; read by workers only."
+    )
+    secret_key: str = Field("", description="Signs sessions and forms. `serve` refuses to start without it.")
+    queue_prefix: str = Field("erp", description="Queues are <prefix>.<account>.")
+    table_prefix: str = Field(
+        "dlq_", description="Prefix of every table, so that they may live in your own database."
+    )
+    timezone: str = Field("America/Sao_Paulo", description="Time zone of people who have not chosen one.")
+    locale: str = Field("pt_BR", description="Language of people who have not chosen one: pt_BR or en.")
+    public_url: str = Field(
+        "", description="Address under which people reach the console, for absolute links."
+    )
+    retention_days: int = Field(90, ge=1, description="Done and discarded events older than this are pruned.")
+    payload_max_bytes: int = Field(
+        256_000, ge=1_000, le=8_000_000, description="Largest payload at enqueue, in bytes."
+    )
+    lease_seconds: float = Field(
+        30.0, ge=2, le=30, description="Longest lease of a running event between heartbeats."
+    )
+    poll_seconds: float = Field(
+        0.5, gt=0, le=60, description="How often an idle worker looks for due events."
+    )
+    trusted_proxies: int = Field(
+        0, ge=0, le=5, description="Reverse proxies in front of the console (0: none)."
+    )
+
+    @field_validator("database_url")
+    @classmethod
+    def _database_url(cls, value: str) -> str:
+        return normalise_database_url(value)
+
+    @field_validator("broker_url")
+    @classmethod
+    def _broker_url(cls, value: str) -> str:
+        if value and not value.startswith(("redis://", "rediss://", "amqp://", "amqps://")):
+            raise ValueError("write redis://host:port/db or amqp://user:password@host:port/vhost")
+        return value
+
+    @field_validator("table_prefix")
+    @classmethod
+    def _table_prefix(cls, value: str) -> str:
+        if not _TABLE_PREFIX.fullmatch(value):
+            raise ValueError("use at most 20 of a-z, 0-9 and _, beginning with a letter")
+        return value
+
+    @field_validator("queue_prefix")
+    @classmethod
+    def _queue_prefix(cls, value: str) -> str:
+        if not _QUEUE_PREFIX.fullmatch(value):
+            raise ValueError("use at most 40 of a-z, 0-9, _ and -")
+        return value
+
+    @field_validator("timezone")
+    @classmethod
+    def _timezone(cls, value: str) -> str:
+        try:
+            ZoneInfo(value)
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+            raise ValueError("write an IANA name such as America/Sao_Paulo") from error
+        return value
+
+    @field_validator("locale")
+    @classmethod
+    def _locale(cls, value: str) -> str:
+        name = value.replace("-", "_")
+        if name not in LOCALES:
+            raise ValueError(f"choose one of {', '.join(LOCALES)}")
+        return name
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The default time zone."""
+        return ZoneInfo(self.timezone)
+
+
+def read_settings(**values: Any) -> Settings:
+    """Read the settings; `values` win over the environment.
+
+    Raises:
+        ConfigurationError: a value is wrong; the message names the variable and says what to write.
+    """
+    try:
+        return Settings(**values)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        name = "_".join(str(part) for part in first["loc"]).upper()
+        reason = first["msg"].removeprefix("Value error, ")
+        raise ConfigurationError(f"DLQ_{name} is wrong: {reason}.") from None
+
+
+def normalise_database_url(url: str) -> str:
+    """Name the driver of a PostgreSQL URL and make a relative SQLite path absolute."""
+    for scheme in _POSTGRES_SCHEMES:
+        if url.startswith(scheme):
+            return "postgresql+psycopg://" + url.removeprefix(scheme)
+    if url.startswith("sqlite:///"):
+        path, separator, query = url.removeprefix("sqlite:///").partition("?")
+        if path and path != ":memory:" and not path.startswith("file:"):
+            return f"sqlite:///{Path(path).expanduser().absolute()}{separator}{query}"
+        raise ValueError(
+            "an in-memory SQLite cannot be shared between processes; write sqlite:///path/to/file.db"
+        )
+    if not url.startswith("postgresql+psycopg://"):
+        raise ValueError(
+            "write sqlite:///path/to/file.db or postgresql+psycopg://user:password@host/database"
+        )
+    return url
+
+
+def assets_path(folder: str) -> Path:
+    """Where `templates` or `static` lies: inside the installed package, else beside it in a checkout."""
+    package = Path(__file__).resolve().parent
+    installed = package / folder
+    return installed if installed.is_dir() else package.parent / folder

@@ -1,0 +1,272 @@
+"""Which worker runs which event: the fair, atomic claim.
+
+Two looks. `ready_accounts` finds, without touching any event, the accounts that have something due, an open door and
+room; it walks from account to account through the index, so 100,000 due rows of a closed account cost one step.
+`claim` then takes events of the accounts it is given by one guarded UPDATE that repeats every condition.
+
+A running row is the slot it takes. Where an account has a set limit, its scope row is locked while the running rows
+are counted, so the limit is never overstepped; where it has none it may take three quarters of all slots, which needs
+no lock because overstepping a fair share by one for a moment harms nobody.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from dlq_console.store.events import DEFAULT_MAX_ATTEMPTS, EVENT_COLUMNS, Event, event_from_row
+from dlq_console.store.presence import SLOTS
+from dlq_console.store.scopes import METHOD_AND_PROVIDER_OPEN
+from dlq_console.store.store import Store
+
+#: Claimed in this order: live work, then retries, then bulk work.
+LIVE, RETRY, BULK = 0, 1, 2
+#: Time limit of a kind that no worker has published, in seconds.
+DEFAULT_TIMEOUT = 60
+#: A lease never outlasts the time limit by more than this, in seconds.
+LEASE_GRACE = 5
+
+_READY = "e.status IN ('pending', 'failed')"
+_NOW_DUE = "e.next_run_at <= {now} AND (e.give_up_at IS NULL OR e.give_up_at > {now})"
+_ACCOUNT_OPEN = "(s.closed_until IS NULL OR s.closed_until <= {now})"
+_RUNNING = "(SELECT count(*) FROM {event} r WHERE r.status = 'running' AND r.account = a.account)"
+# Without any announced worker (`run_due` in one process) there is no share to divide.
+_SHARE = "CASE WHEN :slots = 0 THEN 1000000 WHEN :slots * 3 / 4 < 1 THEN 1 ELSE :slots * 3 / 4 END"
+_ROOM = f"(coalesce(s.max_running, {_SHARE}) - {_RUNNING})"
+
+
+#: Sorting by the index's own columns leaves the planner one sensible way in, whatever its statistics say: the walk
+#: over the accounts must never read the finished events of an account.
+_INDEX_ORDER = "ORDER BY e.account, e.priority, e.next_run_at LIMIT 1"
+
+
+def _earliest(priority: int) -> str:
+    return (
+        f"(SELECT e.next_run_at FROM {{event}} e WHERE {_READY} AND e.account = a.account "
+        f"AND e.priority = {priority} {_INDEX_ORDER})"
+    )
+
+
+READY_ACCOUNTS = f"""
+WITH RECURSIVE open_account(account) AS (
+    SELECT (SELECT e.account FROM {{event}} e WHERE {_READY} {_INDEX_ORDER})
+    UNION ALL
+    SELECT (
+        SELECT e.account FROM {{event}} e WHERE {_READY} AND e.account > o.account {_INDEX_ORDER}
+    ) FROM open_account o WHERE o.account IS NOT NULL
+)
+SELECT a.account, s.max_running IS NOT NULL AS limited, {_RUNNING} AS running, {SLOTS} AS slots
+FROM open_account a LEFT JOIN {{scope}} s ON s.type = 'account' AND s.name = a.account
+WHERE a.account IS NOT NULL AND {_ACCOUNT_OPEN}
+    AND ({" OR ".join(f"{_earliest(priority)} <= {{now}}" for priority in (LIVE, RETRY, BULK))})
+"""
+
+LOCK_LIMITED = """
+SELECT s.name FROM {scope} s
+WHERE s.type = 'account' AND s.name IN (SELECT jsonb_array_elements_text(CAST(:accounts AS jsonb)))
+ORDER BY s.name FOR NO KEY UPDATE SKIP LOCKED
+"""
+
+_TAKE = f"""
+    status = 'running', attempts = e.attempts + 1, total_attempts = e.total_attempts + 1,
+    lease_epoch = e.lease_epoch + 1, lease_owner = :worker, started_at = {{now}}, updated_at = {{now}},
+    dispatched_at = NULL,
+    max_attempts = coalesce(
+        e.max_attempts, (SELECT k.max_attempts FROM {{kind}} k WHERE k.name = e.kind), {DEFAULT_MAX_ATTEMPTS}
+    ),
+    lease_until = {{now}} + CAST({{second}} * {{least}}(
+        :lease_seconds,
+        coalesce((SELECT k.timeout FROM {{kind}} k WHERE k.name = e.kind), {DEFAULT_TIMEOUT}) + {LEASE_GRACE}
+    ) AS {{duration}})
+"""
+_RETURNING = ", ".join(EVENT_COLUMNS)
+
+#: Due rows of one account `a`, in the order in which they are served. LIMIT stands in for the room left.
+_CANDIDATES = f"""
+    SELECT e.id FROM {{event}} e
+    WHERE {_READY} AND e.account = a.account AND e.priority = p.priority AND {_NOW_DUE}
+        AND {METHOD_AND_PROVIDER_OPEN}
+    ORDER BY e.account, e.priority, e.next_run_at, e.id LIMIT a.room FOR NO KEY UPDATE SKIP LOCKED
+"""
+
+CLAIM_POSTGRES = f"""
+WITH asked AS (
+    SELECT account, rank FROM jsonb_array_elements_text(CAST(:accounts AS jsonb)) WITH ORDINALITY AS j(account, rank)
+), a AS MATERIALIZED (
+    SELECT a.account, a.rank, greatest(0, least(CAST(:share AS integer), {_ROOM})) AS room
+    FROM asked a LEFT JOIN {{scope}} s ON s.type = 'account' AND s.name = a.account
+    WHERE {_ACCOUNT_OPEN}
+), picked AS MATERIALIZED (
+    SELECT x.id FROM a CROSS JOIN LATERAL (
+        SELECT c.id, p.priority
+        FROM (VALUES ({LIVE}), ({RETRY}), ({BULK})) AS p(priority) CROSS JOIN LATERAL ({_CANDIDATES}) AS c
+        ORDER BY p.priority LIMIT a.room
+    ) AS x
+    ORDER BY x.priority, a.rank LIMIT :limit
+)
+UPDATE {{event}} AS e SET {_TAKE}
+FROM picked WHERE e.id = picked.id AND {_READY}
+RETURNING {", ".join(f"e.{name}" for name in EVENT_COLUMNS)}
+"""
+
+ROOM_SQLITE = f"""
+SELECT {{least}}(:share, {_ROOM}) AS room
+FROM (SELECT :account AS account) a LEFT JOIN {{scope}} s ON s.type = 'account' AND s.name = a.account
+WHERE {_ACCOUNT_OPEN}
+"""
+CLAIM_SQLITE = f"""
+UPDATE {{event}} AS e SET {_TAKE}
+WHERE {_READY} AND e.id IN (
+    SELECT e.id FROM {{event}} e
+    WHERE {_READY} AND e.account = :account AND e.priority = :priority AND {_NOW_DUE}
+        AND {METHOD_AND_PROVIDER_OPEN}
+    ORDER BY e.account, e.priority, e.next_run_at, e.id LIMIT :room
+)
+RETURNING {_RETURNING}
+"""
+
+_ROOM_OF_EVENT = _ROOM.replace("a.account", "e.account")
+CLAIM_ONE = f"""
+UPDATE {{event}} AS e SET {_TAKE}
+WHERE e.id = :id AND {_READY} AND {_NOW_DUE} AND {METHOD_AND_PROVIDER_OPEN} AND EXISTS (
+    SELECT 1 FROM (SELECT 1 AS one) o LEFT JOIN {{scope}} s ON s.type = 'account' AND s.name = e.account
+    WHERE {_ACCOUNT_OPEN} AND {_ROOM_OF_EVENT} > 0 AND (s.max_running IS NULL OR :locked = 1)
+)
+RETURNING {", ".join(f"{name}" for name in EVENT_COLUMNS)}
+"""
+LOCK_ACCOUNT_OF = """
+SELECT s.name FROM {scope} s JOIN {event} e ON e.account = s.name
+WHERE e.id = :id AND s.type = 'account' AND s.max_running IS NOT NULL FOR NO KEY UPDATE OF s
+"""
+IS_READY = f"SELECT 1 FROM {{event}} e WHERE e.id = :id AND {_READY}"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyAccount:
+    """An account that has something due and an open door. `limited`: it has a set `max_running`."""
+
+    account: str
+    limited: bool
+    running: int
+    slots: int
+
+
+def ready_accounts(store: Store, only: Sequence[str] | None = None) -> list[ReadyAccount]:
+    """The accounts from which something could be claimed now, those with the fewest running events first.
+
+    Args:
+        store: the store.
+        only: the accounts this worker serves; None for all.
+    """
+    with store.read() as connection:
+        rows = connection.execute(store.statement(READY_ACCOUNTS)).all()
+    found = [ReadyAccount(row.account, bool(row.limited), row.running, row.slots) for row in rows]
+    if only is not None:
+        found = [ready for ready in found if ready.account in only]
+    random.shuffle(found)  # equals take turns
+    return sorted(found, key=lambda ready: ready.running)
+
+
+def claim(
+    store: Store, accounts: Sequence[ReadyAccount], *, worker: str, limit: int, lease_seconds: float = 30
+) -> list[Event]:
+    """Take up to `limit` due events of `accounts`, spread evenly over them; each is this worker's alone.
+
+    Every event taken counts as an attempt and carries a new `lease_epoch`, which all later writes must name.
+    """
+    if not accounts or limit < 1:
+        return []
+    parameters = {
+        "worker": worker,
+        "lease_seconds": lease_seconds,
+        "limit": limit,
+        "share": -(-limit // len(accounts)),
+        "slots": accounts[0].slots,
+    }
+    if store.sqlite:
+        return _claim_sqlite(store, accounts, parameters)
+    limited = [ready.account for ready in accounts if ready.limited]
+    free = [ready.account for ready in accounts if not ready.limited]
+    if not limited:
+        with store.single_statement() as connection:
+            return _claim_postgres(store, connection, free, parameters)
+    with store.write() as connection:
+        locked = connection.execute(
+            store.statement(LOCK_LIMITED), {"accounts": json.dumps(limited)}
+        ).scalars()
+        return _claim_postgres(store, connection, [*locked, *free], parameters)
+
+
+def claim_any(
+    store: Store, *, worker: str, limit: int, lease_seconds: float = 30, only: Sequence[str] | None = None
+) -> list[Event]:
+    """Look for ready accounts and claim from them: both looks in one call."""
+    ready = ready_accounts(store, only)
+    return claim(store, ready, worker=worker, limit=limit, lease_seconds=lease_seconds)
+
+
+def claim_one(
+    store: Store, event_id: int, *, worker: str, slots: int = 0, lease_seconds: float = 30
+) -> Event | None:
+    """Take one event by its id; None when it is not due, not ready, or its account is closed or has no room."""
+    parameters = {"id": event_id, "worker": worker, "slots": slots, "lease_seconds": lease_seconds}
+    if store.sqlite:
+        with store.write() as connection:
+            return _one(store, connection, parameters | {"locked": 1})
+    with store.single_statement() as connection:
+        event = _one(store, connection, parameters | {"locked": 0})
+    if event is not None:
+        return event
+    with store.write() as connection:
+        if connection.execute(store.statement(LOCK_ACCOUNT_OF), {"id": event_id}).first() is None:
+            return None
+        return _one(store, connection, parameters | {"locked": 1})
+
+
+def is_ready(store: Store, event_id: int) -> bool:
+    """Whether an event still waits to be run, now or later."""
+    with store.read() as connection:
+        return connection.execute(store.statement(IS_READY), {"id": event_id}).first() is not None
+
+
+def _one(store: Store, connection: Connection, parameters: dict[str, object]) -> Event | None:
+    row = connection.execute(store.statement(CLAIM_ONE), parameters).mappings().first()
+    return None if row is None else event_from_row(row, store.queue(row["account"]))
+
+
+def _claim_postgres(
+    store: Store, connection: Connection, accounts: list[str], parameters: dict[str, object]
+) -> list[Event]:
+    asked = parameters | {"accounts": json.dumps(accounts)}
+    rows = connection.execute(store.statement(CLAIM_POSTGRES), asked).mappings().all()
+    return _in_order([event_from_row(row, store.queue(row["account"])) for row in rows])
+
+
+def _claim_sqlite(
+    store: Store, accounts: Sequence[ReadyAccount], parameters: dict[str, object]
+) -> list[Event]:
+    taken: list[Event] = []
+    limit = int(str(parameters["limit"]))
+    with store.write() as connection:
+        for ready in accounts:
+            asked = parameters | {"account": ready.account}
+            room = min(
+                limit - len(taken), connection.execute(store.statement(ROOM_SQLITE), asked).scalar() or 0
+            )
+            for priority in (LIVE, RETRY, BULK):
+                if room < 1:
+                    break
+                asked |= {"priority": priority, "room": room}
+                rows = connection.execute(store.statement(CLAIM_SQLITE), asked).mappings().all()
+                taken += [event_from_row(row, store.queue(row["account"])) for row in rows]
+                room -= len(rows)
+    return _in_order(taken)
+
+
+def _in_order(events: list[Event]) -> list[Event]:
+    """RETURNING promises no order."""
+    return sorted(events, key=lambda event: (event.due_at, event.id))

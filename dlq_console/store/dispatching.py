@@ -1,0 +1,72 @@
+"""Which events the broker should be told about, and which it has been told about.
+
+The relay looks at the head of each account's line only: as many rows as can run soon. What it finds there unsent, or
+sent so long ago without being claimed that the message must be lost, is marked and sent. The wait before a message
+counts as lost grows threefold each time, so that a long backlog is not sent again and again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dlq_console.store.claims import BULK, LIVE, RETRY, ReadyAccount
+from dlq_console.store.scopes import METHOD_AND_PROVIDER_OPEN
+from dlq_console.store.store import Store
+
+#: A message that was not claimed for so many seconds counts as lost, threefold each further time.
+LOST_AFTER = 10
+
+_HEAD = f"""
+    SELECT e.id, e.dispatched_at, e.dispatch_count FROM {{event}} e
+    WHERE e.status IN ('pending', 'failed') AND e.account = :account AND e.priority = :priority
+        AND e.next_run_at <= {{now}} AND {METHOD_AND_PROVIDER_OPEN}
+    ORDER BY e.account, e.priority, e.next_run_at, e.id LIMIT :window
+"""
+DISPATCH = f"""
+UPDATE {{event}} SET dispatched_at = {{now}}, dispatch_count = dispatch_count + 1
+WHERE status IN ('pending', 'failed') AND id IN (
+    SELECT h.id FROM ({_HEAD}) AS h
+    WHERE h.dispatched_at IS NULL OR h.dispatched_at < {{now}} - CAST({{second}} * ({LOST_AFTER}
+        * CASE WHEN h.dispatch_count < 1 THEN 1 WHEN h.dispatch_count < 2 THEN 3 WHEN h.dispatch_count < 3 THEN 9
+          WHEN h.dispatch_count < 4 THEN 27 ELSE 81 END) AS {{duration}})
+)
+RETURNING id, lease_epoch, kind, account
+"""
+NOT_SENT_POSTGRES = """
+UPDATE {event} SET dispatched_at = NULL WHERE status IN ('pending', 'failed')
+    AND id IN (SELECT CAST(value AS bigint) FROM jsonb_array_elements_text(CAST(:ids AS jsonb)))
+"""
+NOT_SENT_SQLITE = """
+UPDATE {event} SET dispatched_at = NULL WHERE status IN ('pending', 'failed')
+    AND id IN (SELECT value FROM json_each(:ids))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ToSend:
+    """An event of which the broker is to be told."""
+
+    id: int
+    lease_epoch: int
+    kind: str
+    account: str
+
+
+def take_unsent(store: Store, ready: ReadyAccount, window: int) -> list[ToSend]:
+    """Mark what should be sent of the first `window` due events of an account, and return it."""
+    taken: list[ToSend] = []
+    with store.write() as connection:
+        for priority in (LIVE, RETRY, BULK):
+            parameters = {"account": ready.account, "priority": priority, "window": window}
+            rows = connection.execute(store.statement(DISPATCH), parameters).all()
+            taken += [ToSend(row.id, row.lease_epoch, row.kind, row.account) for row in rows]
+    return sorted(taken, key=lambda event: event.id)
+
+
+def not_sent(store: Store, event_ids: Sequence[int]) -> None:
+    """Let the relay send these: the broker could not be told, or the worker had no room for them."""
+    template = NOT_SENT_SQLITE if store.sqlite else NOT_SENT_POSTGRES
+    with store.single_statement() as connection:
+        connection.execute(store.statement(template), {"ids": json.dumps(list(event_ids))})

@@ -1,0 +1,154 @@
+"""What an event and its attempts look like outside the store: frozen values, never rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import RowMapping
+
+from dlq_console.store.canonical import decode_payload
+from dlq_console.store.clock import from_microseconds
+
+#: Attempts where neither the event nor its kind says otherwise (row A6).
+DEFAULT_MAX_ATTEMPTS = 6
+
+#: Columns of the event table that lists show: everything but payload and result.
+SUMMARY_COLUMNS = (
+    "id", "kind", "account", "entity_id", "idempotency_key", "effect_key", "version", "ordering_key", "lane",
+    "status", "reason", "attempts", "total_attempts", "max_attempts", "cycle", "due_at", "next_run_at",
+    "expires_at", "lease_epoch", "lease_owner", "created_at", "updated_at", "started_at", "finished_at", "error_type", "last_error",
+    "verdict", "fingerprint", "died_again", "duplicates", "last_duplicate_at", "origin", "parent_id", "bulk_id",
+    "trace_context",
+)  # fmt: skip
+EVENT_COLUMNS = (*SUMMARY_COLUMNS, "payload", "result")
+
+TIMES = frozenset(
+    {"due_at", "next_run_at", "expires_at", "created_at", "updated_at", "started_at", "finished_at"}
+    | {"last_duplicate_at"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventSummary:
+    """One event as lists show it: without payload and result. Times are aware, in UTC."""
+
+    id: int
+    kind: str
+    account: str
+    entity_id: str
+    idempotency_key: str
+    effect_key: str
+    version: str | None
+    ordering_key: str | None
+    lane: str | None
+    queue: str
+    status: str
+    reason: str | None
+    attempts: int
+    total_attempts: int
+    max_attempts: int
+    cycle: int
+    due_at: datetime
+    next_run_at: datetime
+    expires_at: datetime | None
+    lease_epoch: int
+    lease_owner: str | None
+    created_at: datetime
+    updated_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    error_type: str | None
+    last_error: str | None
+    verdict: str | None
+    fingerprint: str | None
+    died_again: str | None
+    duplicates: int
+    last_duplicate_at: datetime | None
+    origin: str | None
+    parent_id: int | None
+    bulk_id: int | None
+    trace_context: str | None
+    #: Why a due event does not run: `time`, `account_closed`, `method_closed`, `provider_closed`, `no_handler`,
+    #: `no_worker`; None where nothing holds it up. Computed when read, never stored.
+    waiting_for: str | None = None
+    #: Until when, where that is known.
+    waiting_until: datetime | None = None
+    #: The earlier event of its lane that it waits behind.
+    blocked_by: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event(EventSummary):
+    """One event with everything: what a handler receives and what the event page shows."""
+
+    payload: Any
+    result: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """How one run of an event ended. `wait_seconds` is the time until the next one, where there is one."""
+
+    id: int
+    event_id: int
+    cycle: int
+    number: int
+    lease_epoch: int
+    due_at: datetime
+    started_at: datetime
+    ended_at: datetime
+    outcome: str
+    error_type: str | None
+    error: str | None
+    traceback: str | None
+    verdict: str | None
+    fingerprint: str | None
+    wait_seconds: float | None
+    worker: str | None
+
+    @property
+    def run_seconds(self) -> float:
+        """How long it ran."""
+        return (self.ended_at - self.started_at).total_seconds()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """What one person or program did."""
+
+    id: int
+    at: datetime
+    actor: str
+    action: str
+    event_id: int | None
+    subject: str | None
+    note: str | None
+    before: str | None
+    after: str | None
+
+
+def read_time(value: Any) -> datetime | None:
+    """A time column as either engine's driver returns it."""
+    if value is None:
+        return None
+    return from_microseconds(value) if isinstance(value, int) else value.astimezone(UTC)
+
+
+def summary_values(row: RowMapping, queue: str) -> dict[str, Any]:
+    """Arguments of `EventSummary` from a row that holds SUMMARY_COLUMNS."""
+    values = {name: read_time(row[name]) if name in TIMES else row[name] for name in SUMMARY_COLUMNS}
+    values["max_attempts"] = values["max_attempts"] or DEFAULT_MAX_ATTEMPTS
+    values["queue"] = queue
+    return values
+
+
+def event_from_row(row: RowMapping, queue: str) -> Event:
+    """An event from a row that holds EVENT_COLUMNS."""
+    result = row["result"]
+    return Event(
+        **summary_values(row, queue),
+        payload=decode_payload(row["payload"]),
+        result=None if result is None else decode_payload(result),
+    )

@@ -1,0 +1,60 @@
+"""What workers publish about each kind of event, so that producers and the console need no user code."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from dlq_console.store.store import Store
+
+PUBLISH = """
+INSERT INTO {kind} (name, policy, max_attempts, timeout, provider, worker, published_at)
+VALUES (:name, :policy, :max_attempts, :timeout, :provider, :worker, {now})
+ON CONFLICT (name) DO UPDATE SET
+    policy = excluded.policy, max_attempts = excluded.max_attempts, timeout = excluded.timeout,
+    provider = excluded.provider, worker = excluded.worker, published_at = {now}
+"""
+
+ALL = "SELECT name, policy, max_attempts, timeout, provider FROM {kind} ORDER BY name"
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedKind:
+    """A kind as a worker published it. `timeout` is in seconds; `policy` holds the policy's plain values."""
+
+    name: str
+    max_attempts: int
+    timeout: float
+    provider: str | None
+    policy: dict[str, Any]
+
+
+def publish(store: Store, kinds: list[PublishedKind], worker: str) -> None:
+    """Make the kinds of a worker known; a later worker's word replaces an earlier one's."""
+    if not kinds:
+        return
+    rows = [
+        {
+            "name": kind.name,
+            "policy": json.dumps(kind.policy, sort_keys=True),
+            "max_attempts": kind.max_attempts,
+            "timeout": kind.timeout,
+            "provider": kind.provider,
+            "worker": worker,
+        }
+        # One order for all workers, so that two that start together cannot deadlock.
+        for kind in sorted(kinds, key=lambda kind: kind.name)
+    ]
+    with store.write() as connection:
+        connection.execute(store.statement(PUBLISH), rows)
+
+
+def published(store: Store) -> dict[str, PublishedKind]:
+    """Every kind that a worker has published, by name."""
+    with store.read() as connection:
+        rows = connection.execute(store.statement(ALL)).all()
+    return {
+        row.name: PublishedKind(row.name, row.max_attempts, row.timeout, row.provider, json.loads(row.policy))
+        for row in rows
+    }

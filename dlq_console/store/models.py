@@ -1,0 +1,364 @@
+"""Which tables there are. Built once per table prefix, because they may live in the user's own database.
+
+Core tables rather than mapped classes: rows leave the store as frozen dataclasses, and the prefix is only known when
+the settings are read. Payloads and results are TEXT holding JSON: what was given is kept digit for digit and in the
+order in which it came, on both engines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    SmallInteger,
+    Table,
+    Text,
+    text,
+)
+
+from dlq_console.store.states import Status
+from dlq_console.store.types import BigId, UtcTime
+
+NAMING = {
+    "ix": "%(table_name)s_%(column_0_N_name)s_ix",
+    "uq": "%(table_name)s_%(column_0_N_name)s_uq",
+    "ck": "%(table_name)s_%(constraint_name)s_ck",
+    "pk": "%(table_name)s_pk",
+}
+
+#: Table-level storage settings on PostgreSQL. A status change never stays within its page, so the default of
+#: "a fifth of the table is dead" would let the hot partial indexes bloat for hours on a large table.
+EVENT_STORAGE = {
+    "fillfactor": "85",
+    "autovacuum_vacuum_scale_factor": "0",
+    "autovacuum_vacuum_threshold": "20000",
+    "autovacuum_vacuum_insert_scale_factor": "0.02",
+    "autovacuum_analyze_scale_factor": "0",
+    "autovacuum_analyze_threshold": "20000",
+    "autovacuum_vacuum_cost_delay": "0",
+}
+#: Small tables that are updated all the time: vacuum early.
+SMALL_STORAGE = {
+    "fillfactor": "50",
+    "autovacuum_vacuum_scale_factor": "0",
+    "autovacuum_vacuum_threshold": "1000",
+}
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables under one prefix."""
+
+    prefix: str
+    metadata: MetaData
+    event: Table
+    attempt: Table
+    audit: Table
+    kind: Table
+    scope: Table
+    worker: Table
+    step: Table
+    users: Table
+    sessions: Table
+    tokens: Table
+
+
+@cache
+def tables(prefix: str) -> Tables:
+    """Describe all tables under `prefix`."""
+    metadata = MetaData(naming_convention=NAMING)
+    return Tables(
+        prefix=prefix,
+        metadata=metadata,
+        event=_event(metadata, prefix),
+        attempt=_attempt(metadata, prefix),
+        audit=_audit(metadata, prefix),
+        kind=_kind(metadata, prefix),
+        scope=_scope(metadata, prefix),
+        worker=_worker(metadata, prefix),
+        step=_step(metadata, prefix),
+        users=_users(metadata, prefix),
+        sessions=_sessions(metadata, prefix),
+        tokens=_tokens(metadata, prefix),
+    )
+
+
+def _id() -> Column[int]:
+    return Column("id", BigId, primary_key=True, autoincrement=True)
+
+
+def _text(name: str, *, null: bool = False) -> Column[Any]:
+    return Column(name, Text, nullable=null)
+
+
+def _time(name: str, *, null: bool = True) -> Column[Any]:
+    return Column(name, UtcTime, nullable=null)
+
+
+def _int(name: str, default: int | None = 0, *, null: bool = False) -> Column[Any]:
+    server_default = None if default is None else text(str(default))
+    return Column(name, Integer, nullable=null, server_default=server_default)
+
+
+def _event(metadata: MetaData, prefix: str) -> Table:
+    statuses = ", ".join(f"'{status}'" for status in Status)
+    table = Table(
+        f"{prefix}event",
+        metadata,
+        _id(),
+        _text("kind"),
+        _text("account"),
+        _text("entity_id"),
+        _text("idempotency_key"),
+        _text("payload_hash"),
+        _text("effect_key"),
+        _text("version", null=True),
+        _text("ordering_key", null=True),
+        _text("lane", null=True),
+        _text("status"),
+        _text("reason", null=True),
+        Column("priority", SmallInteger, nullable=False, server_default=text("0")),
+        _int("attempts"),
+        _int("total_attempts"),
+        # NULL: as the kind's policy says at the next claim.
+        _int("max_attempts", None, null=True),
+        _int("cycle"),
+        # When this attempt became due: set at enqueue, after a failure and at reprocess; waiting for a closed
+        # account does not move it, so that it measures the whole wait.
+        _time("due_at", null=False),
+        # When it may be claimed; a release moves it.
+        _time("next_run_at", null=False),
+        # From then on it is too late to start.
+        _time("give_up_at"),
+        _time("expires_at"),
+        _time("dispatched_at"),
+        _int("dispatch_count"),
+        Column("lease_epoch", BigId, nullable=False, server_default=text("0")),
+        _text("lease_owner", null=True),
+        _time("lease_until"),
+        _time("created_at", null=False),
+        _time("updated_at", null=False),
+        _time("started_at"),
+        _time("finished_at"),
+        _text("error_type", null=True),
+        _text("last_error", null=True),
+        _text("verdict", null=True),
+        _text("fingerprint", null=True),
+        # Fingerprint of the last time it died, and whether the next death was like it.
+        _text("died_with", null=True),
+        _text("died_again", null=True),
+        _text("payload"),
+        _text("result", null=True),
+        _int("duplicates"),
+        _time("last_duplicate_at"),
+        _text("origin", null=True),
+        Column("parent_id", BigId),
+        Column("bulk_id", BigId),
+        _text("trace_context", null=True),
+        CheckConstraint(f"status IN ({statuses})", name="status"),
+        sqlite_autoincrement=True,
+    )
+    _event_indexes(table, prefix)
+    return table
+
+
+def _event_indexes(table: Table, prefix: str) -> None:
+    """At most four indexes over the whole table (with the primary key); every list has a partial one of its own.
+
+    No update of a status is ever cheap for an index, so their number is the price of every event.
+    """
+    c = table.c
+    Index(f"{prefix}event_key_uq", c.idempotency_key, unique=True)
+    Index(f"{prefix}event_entity_ix", c.entity_id, c.id)
+    Index(f"{prefix}event_account_ix", c.account, c.id)
+
+    def partial(name: str, where: str, *columns: Any, unique: bool = False) -> None:
+        condition = text(where)
+        Index(
+            f"{prefix}event_{name}",
+            *columns,
+            unique=unique,
+            postgresql_where=condition,
+            sqlite_where=condition,
+        )
+
+    ready = "status IN ('pending', 'failed')"
+    partial("ready_ix", ready, c.account, c.priority, c.next_run_at, c.id)
+    partial("give_up_ix", f"{ready} AND give_up_at IS NOT NULL", c.give_up_at, c.id)
+    partial("running_ix", "status = 'running'", c.account, c.lease_until, c.id)
+    partial("lane_running_uq", "status = 'running' AND lane IS NOT NULL", c.lane, unique=True)
+    partial("dead_ix", "status = 'dead'", c.finished_at, c.id)
+    partial("dead_kind_ix", "status = 'dead'", c.kind, c.finished_at, c.id)
+    partial("dead_account_ix", "status = 'dead'", c.account, c.finished_at, c.id)
+    partial("dead_account_kind_ix", "status = 'dead'", c.account, c.kind, c.finished_at, c.id)
+    partial("dead_group_ix", "status = 'dead'", c.fingerprint, c.finished_at, c.id)
+    partial("discarded_ix", "status = 'discarded'", c.finished_at, c.id)
+    partial("ended_ix", "status IN ('done', 'discarded')", c.finished_at, c.id)
+
+
+def _attempt(metadata: MetaData, prefix: str) -> Table:
+    table = Table(
+        f"{prefix}attempt",
+        metadata,
+        _id(),
+        Column("event_id", BigId, nullable=False),
+        _int("cycle"),
+        _int("number", None),
+        Column("lease_epoch", BigId, nullable=False),
+        _text("kind"),
+        _text("account"),
+        _time("due_at", null=False),
+        _time("started_at", null=False),
+        _time("ended_at", null=False),
+        _text("outcome"),
+        _text("error_type", null=True),
+        _text("error", null=True),
+        _text("traceback", null=True),
+        _text("verdict", null=True),
+        _text("fingerprint", null=True),
+        # Seconds until the next run, where there is one.
+        Column("wait_seconds", Float),
+        _text("worker", null=True),
+        sqlite_autoincrement=True,
+    )
+    Index(f"{prefix}attempt_event_ix", table.c.event_id, table.c.id)
+    Index(f"{prefix}attempt_ended_ix", table.c.ended_at)
+    return table
+
+
+def _audit(metadata: MetaData, prefix: str) -> Table:
+    table = Table(
+        f"{prefix}audit",
+        metadata,
+        _id(),
+        _time("at", null=False),
+        _text("actor"),
+        _text("action"),
+        Column("event_id", BigId),
+        _text("subject", null=True),
+        _text("note", null=True),
+        _text("before", null=True),
+        _text("after", null=True),
+        sqlite_autoincrement=True,
+    )
+    Index(f"{prefix}audit_event_ix", table.c.event_id, table.c.id)
+    return table
+
+
+def _kind(metadata: MetaData, prefix: str) -> Table:
+    return Table(
+        f"{prefix}kind",
+        metadata,
+        Column("name", Text, primary_key=True),
+        _text("policy"),
+        _int("max_attempts", None),
+        Column("timeout", Float, nullable=False),
+        _text("provider", null=True),
+        _text("worker", null=True),
+        _time("published_at", null=False),
+    )
+
+
+def _scope(metadata: MetaData, prefix: str) -> Table:
+    return Table(
+        f"{prefix}scope",
+        metadata,
+        # account, method (name is <account>/<kind>) or provider
+        Column("type", Text, primary_key=True),
+        Column("name", Text, primary_key=True),
+        _time("closed_until"),
+        _text("closed_reason", null=True),
+        _time("closed_since"),
+        _int("max_running", None, null=True),
+        _time("created_at", null=False),
+        _time("updated_at", null=False),
+    )
+
+
+def _worker(metadata: MetaData, prefix: str) -> Table:
+    return Table(
+        f"{prefix}worker",
+        metadata,
+        Column("id", Text, primary_key=True),
+        _text("mode"),
+        _text("host"),
+        _int("pid", None),
+        _text("version"),
+        _int("slots", None),
+        # JSON list of the accounts it serves; NULL means all.
+        _text("accounts", null=True),
+        _text("state"),
+        _time("started_at", null=False),
+        _time("heartbeat_at", null=False),
+    )
+
+
+def _step(metadata: MetaData, prefix: str) -> Table:
+    return Table(
+        f"{prefix}step",
+        metadata,
+        Column("name", Text, primary_key=True),
+        _text("owner", null=True),
+        _time("lease_until"),
+        _time("last_run_at"),
+        _text("last_error", null=True),
+    )
+
+
+def _users(metadata: MetaData, prefix: str) -> Table:
+    return Table(
+        f"{prefix}users",
+        metadata,
+        _id(),
+        Column("name", Text, nullable=False, unique=True),
+        _text("password_hash"),
+        _text("role"),
+        # JSON list of the accounts this person may see; NULL means all.
+        _text("accounts", null=True),
+        _text("locale", null=True),
+        _text("timezone", null=True),
+        _text("theme", null=True),
+        _time("created_at", null=False),
+        _time("disabled_at"),
+        _time("last_login_at"),
+        sqlite_autoincrement=True,
+    )
+
+
+def _sessions(metadata: MetaData, prefix: str) -> Table:
+    table = Table(
+        f"{prefix}sessions",
+        metadata,
+        # SHA-256 of the token in the person's cookie.
+        Column("token_hash", Text, primary_key=True),
+        Column("user_id", BigId, nullable=False),
+        _time("created_at", null=False),
+        _time("seen_at", null=False),
+        _time("expires_at", null=False),
+    )
+    Index(f"{prefix}sessions_user_ix", table.c.user_id)
+    return table
+
+
+def _tokens(metadata: MetaData, prefix: str) -> Table:
+    return Table(
+        f"{prefix}tokens",
+        metadata,
+        _id(),
+        Column("name", Text, nullable=False, unique=True),
+        Column("token_hash", Text, nullable=False, unique=True),
+        _text("role"),
+        _text("accounts", null=True),
+        _time("created_at", null=False),
+        _time("last_used_at"),
+        _time("revoked_at"),
+        sqlite_autoincrement=True,
+    )

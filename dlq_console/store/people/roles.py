@@ -1,0 +1,91 @@
+"""Who may do what? One table, read by pages, API and commands alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Role(StrEnum):
+    """What somebody is trusted with; each role may do everything that the ones before it may."""
+
+    #: Looks.
+    VIEWER = "viewer"
+    #: Also runs events again, puts them aside and adds new ones.
+    OPERATOR = "operator"
+    #: Also changes what an event holds.
+    EDITOR = "editor"
+    #: Also decides who may do what.
+    ADMIN = "admin"
+
+
+class Permission(StrEnum):
+    """Something that not everybody may do."""
+
+    VIEW = "view"
+    REPROCESS = "reprocess"
+    DISCARD = "discard"
+    ENQUEUE = "enqueue"
+    USERS = "users"
+    TOKENS = "tokens"
+
+
+#: The least role that may do it.
+PERMISSIONS: dict[Permission, Role] = {
+    Permission.VIEW: Role.VIEWER,
+    Permission.REPROCESS: Role.OPERATOR,
+    Permission.DISCARD: Role.OPERATOR,
+    Permission.ENQUEUE: Role.OPERATOR,
+    Permission.USERS: Role.ADMIN,
+    Permission.TOKENS: Role.ADMIN,
+}
+
+_RANK = {role: rank for rank, role in enumerate(Role)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """Somebody who asks: a person, or a program with a token.
+
+    `name` is who the audit says it was: a program's begins with "token:", which no person's can. `accounts` are those
+    that may be seen and acted upon; None for all. `id` is 0 for programs. The last three are None where the person has
+    not chosen.
+    """
+
+    id: int
+    name: str
+    role: Role
+    accounts: tuple[str, ...] | None = None
+    locale: str | None = None
+    timezone: str | None = None
+    theme: str | None = None
+
+    def sees(self, account: str) -> bool:
+        """Whether events of `account` may be seen and acted upon."""
+        return self.accounts is None or account in self.accounts
+
+
+def may(person: Person, permission: str) -> bool:
+    """Whether somebody may do something."""
+    return _RANK[person.role] >= _RANK[PERMISSIONS[Permission(permission)]]
+
+
+def person_from_row(row: Mapping[str, Any]) -> Person:
+    """A person from a row of the table of users."""
+    return Person(
+        id=row["id"],
+        name=row["name"],
+        role=Role(row["role"]),
+        accounts=read_accounts(row["accounts"]),
+        locale=row["locale"],
+        timezone=row["timezone"],
+        theme=row["theme"],
+    )
+
+
+def read_accounts(cell: str | None) -> tuple[str, ...] | None:
+    """Accounts as the tables hold them: a JSON list, or nothing for all."""
+    return None if cell is None else tuple(json.loads(cell))

@@ -1,0 +1,70 @@
+"""Who is logged in? Sessions live on the server, so that they can be ended there.
+
+The person's browser keeps a random token; the table keeps its hash, so that a copy of the table opens nothing.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+from dlq_console.store.people.roles import Person, person_from_row
+from dlq_console.store.people.rules import hash_of
+from dlq_console.store.people.users import CLOSE_SESSIONS
+from dlq_console.store.store import Store
+
+#: How long a session lasts unless it is closed before: a working day.
+SESSION_SECONDS = 12 * 3_600
+#: Seconds between two notes of when a session was last used: not every page is a write.
+SEEN_EVERY = 60
+
+OPEN = """
+INSERT INTO {sessions} (token_hash, user_id, created_at, seen_at, expires_at)
+SELECT :token_hash, id, {now}, {now}, {now} + {interval[seconds]} FROM {users} WHERE id = :id AND disabled_at IS NULL
+"""
+FIND = f"""
+SELECT u.id, u.name, u.role, u.accounts, u.locale, u.timezone, u.theme,
+    s.seen_at < {{now}} - {{interval[{SEEN_EVERY}]}} AS unnoted
+FROM {{sessions}} s JOIN {{users}} u ON u.id = s.user_id
+WHERE s.token_hash = :token_hash AND s.expires_at > {{now}} AND u.disabled_at IS NULL
+"""
+NOTE = f"""
+UPDATE {{sessions}} SET seen_at = {{now}}
+WHERE token_hash = :token_hash AND seen_at < {{now}} - {{interval[{SEEN_EVERY}]}}
+"""
+CLOSE = "DELETE FROM {sessions} WHERE token_hash = :token_hash"
+PRUNE = "DELETE FROM {sessions} WHERE expires_at <= {now}"
+
+
+def open_session(store: Store, person: Person, ttl: float = SESSION_SECONDS) -> str:
+    """Begin a session of `ttl` seconds and return its token; expired sessions of everybody are removed."""
+    token = secrets.token_urlsafe(32)
+    parameters = {"token_hash": hash_of(token), "id": person.id, "seconds": ttl}
+    with store.write() as connection:
+        connection.execute(store.statement(PRUNE))
+        connection.execute(store.statement(OPEN), parameters)
+    return token
+
+
+def session_person(store: Store, token: str) -> Person | None:
+    """Whose session that is, in one statement; None where it has ended or its person was disabled."""
+    parameters = {"token_hash": hash_of(token)}
+    with store.read() as connection:
+        row = connection.execute(store.statement(FIND), parameters).mappings().one_or_none()
+    if row is None:
+        return None
+    if row["unnoted"]:
+        with store.single_statement() as connection:
+            connection.execute(store.statement(NOTE), parameters)
+    return person_from_row(row)
+
+
+def close_session(store: Store, token: str) -> None:
+    """End a session; nothing happens where it has ended already."""
+    with store.single_statement() as connection:
+        connection.execute(store.statement(CLOSE), {"token_hash": hash_of(token)})
+
+
+def close_all_sessions(store: Store, user_id: int) -> None:
+    """End every session of one person."""
+    with store.single_statement() as connection:
+        connection.execute(store.statement(CLOSE_SESSIONS), {"id": user_id})

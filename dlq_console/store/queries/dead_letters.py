@@ -1,0 +1,139 @@
+"""What does the dead-letter page show? Rows, how many there are, which cause is biggest, what can be chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from dlq_console.store.events import read_time
+from dlq_console.store.filters import EventFilter
+from dlq_console.store.queries.counts import CAP, Count, count_sql, read_count
+from dlq_console.store.queries.distinct import distinct_sql
+from dlq_console.store.queries.pages import Page, read_page
+from dlq_console.store.queries.routes import ANY, CHECKED, Accounts, Route, prepared, route_for
+from dlq_console.store.states import DEAD_REASONS, Status
+from dlq_console.store.store import Store
+
+#: Newest dead letters among which the biggest cause is looked for.
+CAUSE_SAMPLE = 500
+#: Most values offered for one field of the filter.
+MAX_CHOICES = 200
+
+NO_PAGE = Page()
+ZERO = Count()
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """The most frequent error among the newest CAUSE_SAMPLE rows of the list.
+
+    `error` is the newest such error; `kind` and `account` are None where it has several of them. `since` is when the
+    oldest of the `number` died. Where the list is not `complete`ly within the sample, there may be more of them.
+    """
+
+    error: str
+    kind: str | None
+    account: str | None
+    number: int
+    since: datetime
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetters:
+    """The dead-letter page: `count` match the filter, of `total` that the person may see.
+
+    `kinds` and `accounts` have dead letters, whatever the filter says; `reasons` are all there can be.
+    """
+
+    page: Page = NO_PAGE
+    count: Count = ZERO
+    total: Count = ZERO
+    biggest: Cause | None = None
+    kinds: tuple[str, ...] = ()
+    accounts: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = DEAD_REASONS
+
+
+def _surroundings(visible: str, kind_is_visible: str) -> str:
+    """SQL for what does not depend on the filter: how many dead letters there are, and which kinds and accounts."""
+    dead = f"SELECT 1 FROM {{event}} WHERE status = 'dead' AND {visible} LIMIT {CAP + 1}"
+    kinds = distinct_sql("kind", "status = 'dead'", MAX_CHOICES)
+    accounts = distinct_sql("account", f"status = 'dead' AND {visible}", MAX_CHOICES)
+    return f"""
+SELECT 'total' AS field, '' AS name, count(*) AS number FROM ({dead}) AS dead
+UNION ALL SELECT 'kind', name, 0 FROM ({kinds}) AS kinds WHERE {kind_is_visible}
+UNION ALL SELECT 'account', name, 0 FROM ({accounts}) AS accounts
+"""
+
+
+ALL_ACCOUNTS = _surroundings(ANY, ANY)
+SOME_ACCOUNTS = _surroundings(
+    "account IN :visible_list",
+    "EXISTS (SELECT 1 FROM {event} e WHERE e.status = 'dead' AND e.account IN :visible_list AND e.kind = kinds.name)",
+)
+
+
+def dead_letters(
+    store: Store, flt: EventFilter, *, cursor: str = "", limit: int = 50, accounts: Accounts = None
+) -> DeadLetters:
+    """Everything for the dead-letter page, in three statements.
+
+    Raises:
+        FilterError: the cursor does not belong to this list.
+    """
+    if accounts == ():
+        return DeadLetters()
+    route = route_for(store, flt, accounts, only=Status.DEAD)
+    with store.read() as connection:
+        total, kinds, account_names = _read_surroundings(store, connection, accounts)
+        if route is None:
+            return DeadLetters(total=total, kinds=kinds, accounts=account_names)
+        page = read_page(store, connection, route, cursor=cursor, limit=limit)
+        number, biggest = _read_figures(store, connection, route)
+    return DeadLetters(page, number, total, biggest, kinds, account_names)
+
+
+def _read_surroundings(
+    store: Store, connection: Connection, accounts: Accounts
+) -> tuple[Count, tuple[str, ...], tuple[str, ...]]:
+    template = ALL_ACCOUNTS if accounts is None else SOME_ACCOUNTS
+    parameters = {} if accounts is None else {"visible_list": list(accounts)}
+    rows = connection.execute(prepared(store, template, parameters), parameters).all()
+    names = {field: tuple(row.name for row in rows if row.field == field) for field in ("kind", "account")}
+    total = next(row.number for row in rows if row.field == "total")
+    return Count(min(total, CAP), total > CAP), names["kind"], names["account"]
+
+
+def _figures_sql(route: Route) -> str:
+    """SQL for one row: the count of the list, and its biggest cause."""
+    newest = route.rows(f"{CHECKED}, fingerprint", CAUSE_SAMPLE)
+    return f"""
+WITH cause AS (
+    SELECT count(*) AS number, max(id) AS newest_id, min(finished_at) AS since,
+        min(kind) AS kind, max(kind) AS other_kind, min(account) AS account, max(account) AS other_account
+    FROM ({newest}) AS newest WHERE fingerprint IS NOT NULL AND {route.check}
+    GROUP BY fingerprint ORDER BY number DESC, newest_id DESC LIMIT 1
+)
+SELECT counted.walked, counted.matched, cause.*, e.last_error
+FROM ({count_sql(route)}) AS counted LEFT JOIN cause ON {ANY} LEFT JOIN {{event}} e ON e.id = cause.newest_id
+"""
+
+
+def _read_figures(store: Store, connection: Connection, route: Route) -> tuple[Count, Cause | None]:
+    statement = prepared(store, _figures_sql(route), route.parameters)
+    row = connection.execute(statement, route.parameters).one()
+    number = read_count(route, row.walked, row.matched)
+    since = read_time(row.since)
+    if since is None:
+        return number, None
+    return number, Cause(
+        error=row.last_error or "",
+        kind=row.kind if row.kind == row.other_kind else None,
+        account=row.account if row.account == row.other_account else None,
+        number=row.number,
+        since=since,
+        complete=row.walked <= CAUSE_SAMPLE,
+    )

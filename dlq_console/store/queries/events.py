@@ -1,0 +1,133 @@
+"""What is there to know about one event: everything it holds, why it waits, its attempts, who did what?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import RowMapping
+
+from dlq_console.store.cursors import MAX_ID
+from dlq_console.store.events import (
+    EVENT_COLUMNS,
+    SUMMARY_COLUMNS,
+    Attempt,
+    AuditEntry,
+    Event,
+    EventSummary,
+    event_from_row,
+    read_time,
+)
+from dlq_console.store.presence import DEAD_AFTER
+from dlq_console.store.queries.pages import summary
+from dlq_console.store.queries.routes import ANY, Accounts, prepared
+from dlq_console.store.states import READY
+from dlq_console.store.store import Store
+
+#: Most attempts and most acts that are read for one event; the newest ones.
+MAX_HISTORY = 500
+#: Most events whose present state is read at once.
+MAX_IDS = 500
+
+_CLOSED = "SELECT max(s.closed_until) FROM {scope} s WHERE s.closed_until > {now}"
+#: Workers keep their accounts as a JSON list; an empty cell means all accounts.
+_SERVES = {
+    True: "EXISTS (SELECT 1 FROM json_each(w.accounts) served WHERE served.value = e.account)",
+    False: "jsonb_exists(CAST(w.accounts AS jsonb), e.account)",
+}
+
+
+def _one_event(*, sqlite: bool, visible: str) -> str:
+    columns = ", ".join(f"e.{name}" for name in EVENT_COLUMNS)
+    return f"""
+SELECT {columns},
+    CASE WHEN e.next_run_at > {{now}} THEN e.next_run_at END AS waits_until,
+    ({_CLOSED} AND s.type = 'account' AND s.name = e.account) AS account_until,
+    ({_CLOSED} AND s.type = 'method'
+        AND s.name = replace(replace(e.account, '%', '%25'), '/', '%2F') || '/' || e.kind) AS method_until,
+    ({_CLOSED} AND s.type = 'provider' AND s.name = k.provider) AS provider_until,
+    k.name AS handled,
+    EXISTS (SELECT 1 FROM {{kind}}) AS any_handled,
+    EXISTS (
+        SELECT 1 FROM {{worker}} w WHERE w.heartbeat_at > {{now}} - {{interval[{DEAD_AFTER}]}}
+            AND (w.accounts IS NULL OR {_SERVES[sqlite]})
+    ) AS worker_alive
+FROM {{event}} e LEFT JOIN {{kind}} k ON k.name = e.kind
+WHERE e.id = :id AND {visible}
+"""
+
+
+def get_event(store: Store, event_id: int, *, accounts: Accounts = None) -> Event | None:
+    """One event with payload and result, and why it waits; None where there is none that may be seen."""
+    if not 0 < event_id <= MAX_ID:
+        return None
+    visible = ANY if accounts is None else "e.account IN :visible_list"
+    parameters: dict[str, Any] = {"id": event_id} | (
+        {} if accounts is None else {"visible_list": list(accounts)}
+    )
+    template = _one_event(sqlite=store.sqlite, visible=visible)
+    with store.read() as connection:
+        row = connection.execute(prepared(store, template, parameters), parameters).mappings().one_or_none()
+    if row is None:
+        return None
+    event = event_from_row(row, store.queue(row["account"]))
+    waiting_for, until = _waiting(row) if event.status in READY else (None, None)
+    return replace(event, waiting_for=waiting_for, waiting_until=until)
+
+
+def _waiting(row: RowMapping) -> tuple[str | None, datetime | None]:
+    """What holds a ready event up: the door that opens last, unless nobody is there to run it at all."""
+    if row["any_handled"] and row["handled"] is None:
+        return "no_handler", None
+    doors = {
+        "time": row["waits_until"],
+        "account_closed": row["account_until"],
+        "method_closed": row["method_until"],
+        "provider_closed": row["provider_until"],
+    }
+    closed = [(until, name) for name, value in doors.items() if (until := read_time(value))]
+    if closed:
+        until, name = max(closed)
+        return name, until
+    return (None, None) if row["worker_alive"] else ("no_worker", None)
+
+
+def summaries(store: Store, ids: Sequence[int], *, accounts: Accounts = None) -> dict[int, EventSummary]:
+    """The present state of some events, by id; those that are gone or may not be seen are left out."""
+    wanted = [event_id for event_id in ids if 0 < event_id <= MAX_ID][:MAX_IDS]
+    if not wanted or accounts == ():
+        return {}
+    parameters = {"id_list": wanted} | ({} if accounts is None else {"visible_list": list(accounts)})
+    visible = ANY if accounts is None else "account IN :visible_list"
+    template = f"SELECT {', '.join(SUMMARY_COLUMNS)} FROM {{event}} WHERE id IN :id_list AND {visible}"
+    with store.read() as connection:
+        rows = connection.execute(prepared(store, template, parameters), parameters).mappings().all()
+    return {row["id"]: summary(store, row) for row in rows}
+
+
+def attempts(store: Store, event_id: int) -> tuple[Attempt, ...]:
+    """How each run of an event ended, newest first."""
+    return tuple(
+        Attempt(**_values(row, ("due_at", "started_at", "ended_at")))
+        for row in _history(store, "attempt", ", ".join(field.name for field in fields(Attempt)), event_id)
+    )
+
+
+def audit(store: Store, event_id: int) -> tuple[AuditEntry, ...]:
+    """What people and programs did with an event, newest first."""
+    return tuple(
+        AuditEntry(**_values(row, ("at",)))
+        for row in _history(store, "audit", ", ".join(field.name for field in fields(AuditEntry)), event_id)
+    )
+
+
+def _history(store: Store, table: str, columns: str, event_id: int) -> Sequence[RowMapping]:
+    template = f"SELECT {columns} FROM {{{table}}} WHERE event_id = :id ORDER BY id DESC LIMIT {MAX_HISTORY}"
+    with store.read() as connection:
+        return connection.execute(store.statement(template), {"id": event_id}).mappings().all()
+
+
+def _values(row: RowMapping, times: tuple[str, ...]) -> dict[str, Any]:
+    return {name: read_time(value) if name in times else value for name, value in row.items()}

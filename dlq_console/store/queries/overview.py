@@ -1,0 +1,170 @@
+"""How do things stand right now, in figures that cost next to nothing? Every one is counted up to a cap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row
+
+from dlq_console.store.events import read_time
+from dlq_console.store.presence import DEAD_AFTER
+from dlq_console.store.queries.counts import CAP, Count
+from dlq_console.store.queries.distinct import distinct_sql
+from dlq_console.store.queries.routes import ANY, Accounts, prepared
+from dlq_console.store.scopes import ClosedScope, closed_scopes, method_name
+from dlq_console.store.store import Store
+
+#: Largest exact figure of one account or kind.
+PART_CAP = 1_000
+#: Most accounts and most kinds in the overview.
+MAX_PARTS = 100
+
+READY = "status IN ('pending', 'failed')"
+VISIBLE = "account IN :visible_list"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountFigures:
+    """One account that has dead letters, or events that wait or run.
+
+    `due` could run now if nothing stood in the way, `failed` will be tried again, now or later. `oldest_due` is since
+    when the first of `due` has waited. All three are counted among the PART_CAP events that are next in line.
+    """
+
+    account: str
+    dead: Count
+    due: Count
+    failed: Count
+    running: Count
+    oldest_due: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class KindFigures:
+    """One kind that has dead letters."""
+
+    kind: str
+    dead: Count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """The figures as of `at`, which is the database's time.
+
+    `workers` are alive and run up to `slots` events at once; `last_heartbeat` is the latest of any worker.
+    """
+
+    at: datetime
+    dead: Count
+    due: Count
+    failed: Count
+    running: Count
+    oldest_due: datetime | None
+    done_last_hour: Count
+    workers: int
+    slots: int
+    last_heartbeat: datetime | None
+    accounts: tuple[AccountFigures, ...]
+    kinds: tuple[KindFigures, ...]
+    closed: tuple[ClosedScope, ...]
+
+
+def _capped(condition: str, cap: int) -> str:
+    return f"(SELECT count(*) FROM (SELECT 1 FROM {{event}} WHERE {condition} LIMIT {cap + 1}) AS few)"
+
+
+def _totals(visible: str) -> str:
+    done = "status IN ('done', 'discarded') AND finished_at > {now} - {interval[3600]} AND status = 'done'"
+    alive = f"FROM {{worker}} WHERE heartbeat_at > {{now}} - {{interval[{DEAD_AFTER}]}}"
+    return f"""
+SELECT {{now}} AS at,
+    {_capped(f"status = 'dead' AND {visible}", CAP)} AS dead,
+    {_capped(f"{done} AND {visible}", CAP)} AS done,
+    (SELECT count(*) {alive}) AS workers,
+    (SELECT coalesce(sum(slots), 0) {alive}) AS slots,
+    (SELECT max(heartbeat_at) FROM {{worker}}) AS last_heartbeat
+"""
+
+
+def _by_account(visible: str) -> str:
+    conditions = [f"{status} AND {visible}" for status in (READY, "status = 'running'", "status = 'dead'")]
+    names = " UNION ".join(distinct_sql("account", condition, MAX_PARTS) for condition in conditions)
+    # In the order of the index: next in line first.
+    ready = f"(SELECT status, due_at FROM {{event}} WHERE {READY} AND account = names.name LIMIT {PART_CAP + 1}) AS few"
+    return f"""
+SELECT names.name,
+    {_capped("status = 'dead' AND account = names.name", PART_CAP)} AS dead,
+    {_capped("status = 'running' AND account = names.name", PART_CAP)} AS running,
+    (SELECT count(*) FROM {ready} WHERE due_at <= {{now}}) AS due,
+    (SELECT count(*) FROM {ready} WHERE status = 'failed') AS failed,
+    (SELECT min(due_at) FROM {ready} WHERE due_at <= {{now}}) AS oldest_due
+FROM ({names}) AS names ORDER BY dead DESC, name LIMIT {MAX_PARTS}
+"""
+
+
+def _by_kind(visible: str) -> str:
+    kinds = distinct_sql("kind", "status = 'dead'", MAX_PARTS)
+    dead = _capped(f"status = 'dead' AND kind = names.name AND {visible}", PART_CAP)
+    return f"SELECT names.name, {dead} AS dead FROM ({kinds}) AS names ORDER BY dead DESC, name"
+
+
+def overview(store: Store, *, accounts: Accounts = None) -> Overview:
+    """The figures of the overview page, in four statements."""
+    visible, parameters = (ANY, {}) if accounts is None else (VISIBLE, {"visible_list": list(accounts)})
+
+    def read(template: str) -> Iterable[Row[Any]]:
+        return connection.execute(prepared(store, template, parameters), parameters).all()
+
+    with store.read() as connection:
+        (totals,) = read(_totals(visible))
+        parts = tuple(_account(row) for row in read(_by_account(visible)))
+        kinds = tuple(KindFigures(row.name, _part(row.dead)) for row in read(_by_kind(visible)) if row.dead)
+    at = read_time(totals.at)
+    assert at is not None, "the database tells the time"  # noqa: S101 - tells the type checker
+    return Overview(
+        at=at,
+        dead=Count(min(totals.dead, CAP), totals.dead > CAP),
+        due=_sum(part.due for part in parts),
+        failed=_sum(part.failed for part in parts),
+        running=_sum(part.running for part in parts),
+        oldest_due=min((part.oldest_due for part in parts if part.oldest_due), default=None),
+        done_last_hour=Count(min(totals.done, CAP), totals.done > CAP),
+        workers=totals.workers,
+        slots=totals.slots,
+        last_heartbeat=read_time(totals.last_heartbeat),
+        accounts=parts,
+        kinds=kinds,
+        closed=tuple(scope for scope in closed_scopes(store) if _concerns(scope, accounts)),
+    )
+
+
+def _account(row: Row[Any]) -> AccountFigures:
+    return AccountFigures(
+        account=row.name,
+        dead=_part(row.dead),
+        due=_part(row.due),
+        failed=_part(row.failed),
+        running=_part(row.running),
+        oldest_due=read_time(row.oldest_due),
+    )
+
+
+def _part(number: int) -> Count:
+    return Count(min(number, PART_CAP), number > PART_CAP)
+
+
+def _sum(counts: Iterable[Count]) -> Count:
+    counts = tuple(counts)
+    return Count(sum(count.number for count in counts), any(count.capped for count in counts))
+
+
+def _concerns(scope: ClosedScope, accounts: Accounts) -> bool:
+    """Whether a closed scope may be shown to somebody who sees these accounts; a provider concerns everybody."""
+    if accounts is None or scope.type == "provider":
+        return True
+    if scope.type == "account":
+        return scope.name in accounts
+    return any(scope.name.startswith(method_name(account, "")) for account in accounts)

@@ -1,0 +1,155 @@
+"""What stands on one page of a list, and where do the pages before and after it begin?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping
+
+from dlq_console.store.clock import from_microseconds, to_microseconds
+from dlq_console.store.cursors import Cursor, Direction, read_cursor
+from dlq_console.store.events import SUMMARY_COLUMNS, EventSummary, read_time, summary_values
+from dlq_console.store.filters import EventFilter
+from dlq_console.store.queries.routes import ANY, SCAN_LIMIT, Accounts, Order, Route, prepared, route_for
+from dlq_console.store.store import Store
+
+#: Most rows on one page.
+MAX_LIMIT = 200
+#: Rows that are read for a page; few sizes, so that few statements are kept prepared.
+_SIZES = (50, 100, MAX_LIMIT)
+
+_COLUMNS = ", ".join(SUMMARY_COLUMNS)
+
+#: The order of the list when walking that way, and how a row beyond the cursor compares with it.
+_WALK: dict[Direction, tuple[Order, str]] = {"next": ("DESC", "<"), "previous": ("ASC", ">")}
+_BACK: dict[Direction, Direction] = {"next": "previous", "previous": "next"}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Rows of a list and the cursors of its neighbours; None where there is no neighbour.
+
+    A short page with a `next_cursor` gave up looking: the rows that it read held no more matches, later ones may.
+    """
+
+    items: tuple[EventSummary, ...] = ()
+    next_cursor: str | None = None
+    previous_cursor: str | None = None
+
+
+def events_page(
+    store: Store, flt: EventFilter, *, cursor: str = "", limit: int = 50, accounts: Accounts = None
+) -> Page:
+    """One page of all events that match.
+
+    Newest first: by id, and by when they ended where the filter asks for nothing but dead or nothing but discarded
+    events.
+
+    Raises:
+        FilterError: the cursor does not belong to this list.
+    """
+    route = route_for(store, flt, accounts)
+    if route is None:
+        return Page()
+    with store.read() as connection:
+        return read_page(store, connection, narrowed(store, connection, route), cursor=cursor, limit=limit)
+
+
+def narrowed(store: Store, connection: Connection, route: Route) -> Route:
+    """The same route over a small set of rows, where there is one that holds the whole list.
+
+    Few events wait or run at any moment, and they may be anywhere among all events: looking for them from the newest
+    event on would give up long before it finds them.
+    """
+    if not route.small_set:
+        return route
+    few = f"FROM {{event}} WHERE {route.small_set} LIMIT {SCAN_LIMIT}"
+    size = store.statement(f"SELECT count(*) FROM (SELECT 1 {few}) AS few")
+    if connection.execute(size).scalar_one() == SCAN_LIMIT:
+        return route
+    return replace(route, source=f"(SELECT * {few}) AS few")
+
+
+def read_page(store: Store, connection: Connection, route: Route, *, cursor: str, limit: int) -> Page:
+    """One page of a route.
+
+    Raises:
+        FilterError: the cursor does not belong to this list.
+    """
+    place = read_cursor(cursor, route.order)
+    size = next(size for size in _SIZES if size >= limit)
+    template, parameters = _template(route, place, size), route.parameters | _place_parameters(route, place)
+    rows = connection.execute(prepared(store, template, parameters), parameters).mappings().all()
+    found = [row for row in rows if row["matches"]] if route.checked else rows
+    gave_up_at = rows[-1] if route.checked and rows and rows[-1]["place"] == SCAN_LIMIT else None
+    shown, last = found[:limit], found[limit - 1] if len(found) > limit else gave_up_at
+    return _page(store, route, place, shown, last)
+
+
+def _template(route: Route, place: Cursor | None, size: int) -> str:
+    """SQL for the rows of a page, one more that tells that there is another page, and the row where it gave up."""
+    order, comparison = _WALK[place.direction if place else "next"]
+    beyond = ANY
+    if place:
+        beyond = f"id {comparison} :cursor_id"
+        if route.by_end:
+            beyond = f"(finished_at, id) {comparison} (:cursor_at, :cursor_id)"
+    if not route.checked:
+        return route.rows(_COLUMNS, size + 1, beyond=beyond, order=order)
+    by = route.order_by(order)
+    walked = route.rows(_COLUMNS, SCAN_LIMIT, beyond=beyond, order=order)
+    return f"""
+SELECT *, ({route.check}) AS matches
+FROM (SELECT walked.*, row_number() OVER ({by}) AS place FROM ({walked}) AS walked) AS numbered
+WHERE ({route.check}) OR place = {SCAN_LIMIT}
+{by} LIMIT {size + 2}
+"""
+
+
+def _place_parameters(route: Route, place: Cursor | None) -> dict[str, Any]:
+    if place is None:
+        return {}
+    moment = {"cursor_at": from_microseconds(place.microseconds)} if route.by_end else {}
+    return moment | {"cursor_id": place.id}
+
+
+def _page(
+    store: Store, route: Route, place: Cursor | None, shown: Sequence[RowMapping], last: RowMapping | None
+) -> Page:
+    """Turn rows, in the direction in which they were walked, into a page.
+
+    Args:
+        store: names the queues.
+        route: of the list.
+        place: where the walk began; None at the start of the list.
+        shown: the rows of the page.
+        last: the last row that the next step in the same direction need not see; None where there is no such step.
+    """
+    direction: Direction = place.direction if place else "next"
+    ahead = str(_cursor(route, last, direction)) if last else None
+    behind = str(_behind(route, place, shown)) if place else None
+    items = tuple(summary(store, row) for row in shown)
+    if direction == "next":
+        return Page(items, next_cursor=ahead, previous_cursor=behind)
+    return Page(items[::-1], next_cursor=behind, previous_cursor=ahead)
+
+
+def _behind(route: Route, place: Cursor, shown: Sequence[RowMapping]) -> Cursor:
+    """Where the way back begins: at the first row shown, else at the cursor's own row, which the way back shows."""
+    back = _BACK[place.direction]
+    if shown:
+        return _cursor(route, shown[0], back)
+    step = -1 if back == "previous" else 1
+    return replace(place, direction=back, id=max(0, place.id + step))
+
+
+def _cursor(route: Route, row: RowMapping, direction: Direction) -> Cursor:
+    ended = read_time(row["finished_at"]) if route.by_end else None
+    return Cursor(route.order, direction, to_microseconds(ended) if ended else 0, row["id"])
+
+
+def summary(store: Store, row: RowMapping) -> EventSummary:
+    """One row of a list."""
+    return EventSummary(**summary_values(row, store.queue(row["account"])))

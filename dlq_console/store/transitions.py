@@ -1,0 +1,348 @@
+"""How an event changes its state: one guarded UPDATE each, with its attempt or audit row, in one transaction.
+
+Every write of a worker names the epoch of its claim. The epoch only grows, so a worker that lost its lease changes
+nothing, whatever it finds out. No row changed means that somebody else was first: walk away.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection
+
+from dlq_console.store.claims import LIVE, RETRY
+from dlq_console.store.events import EVENT_COLUMNS, Event, event_from_row
+from dlq_console.store.states import ALLOWED, Action, Again, Outcome, Reason, Status
+from dlq_console.store.store import Store
+
+_HELD = "id = :id AND status = 'running' AND lease_epoch = :epoch"
+_LET_GO = "lease_owner = NULL, lease_until = NULL, updated_at = {now}"
+_ERROR = """error_type = CAST(:error_type AS text), last_error = CAST(:error AS text),
+    verdict = CAST(:verdict AS text), fingerprint = CAST(:fingerprint AS text)"""
+
+COMPLETE = f"""
+UPDATE {{event}} SET status = 'done', reason = NULL, finished_at = {{now}}, result = CAST(:result AS text),
+    error_type = NULL, last_error = NULL, verdict = NULL, fingerprint = NULL, died_again = NULL, {_LET_GO}
+WHERE {_HELD}
+"""
+RETRY_LATER = f"""
+UPDATE {{event}} SET status = 'failed', reason = NULL, priority = {RETRY}, {_ERROR},
+    due_at = {{now}} + {{interval[delay]}}, next_run_at = {{now}} + {{interval[delay]}},
+    give_up_at = {{least}}(coalesce(expires_at, {{now}} + {{interval[max_wait]}} + {{interval[delay]}}),
+        {{now}} + {{interval[max_wait]}} + {{interval[delay]}}), {_LET_GO}
+WHERE {_HELD}
+"""
+BURY = f"""
+UPDATE {{event}} SET status = 'dead', reason = CAST(:reason AS text), finished_at = {{now}}, {_ERROR},
+    died_again = CASE WHEN cycle = 0 THEN NULL
+        WHEN died_with = CAST(:fingerprint AS text) THEN '{Again.SAME}' ELSE '{Again.DIFFERENT}' END,
+    died_with = CAST(:fingerprint AS text), {_LET_GO}
+WHERE {_HELD}
+"""
+RELEASE = f"""
+UPDATE {{event}} SET status = 'pending', attempts = attempts - 1, total_attempts = total_attempts - 1,
+    next_run_at = {{now}} + {{interval[delay]}}, {_LET_GO}
+WHERE {_HELD}
+"""
+#: Added to the guard where only a lapsed lease may be ended by somebody else.
+_LAPSED = " AND lease_until < {now}"
+
+ATTEMPT = """
+INSERT INTO {attempt} (event_id, cycle, number, lease_epoch, kind, account, due_at, started_at, ended_at, outcome,
+    error_type, error, traceback, verdict, fingerprint, wait_seconds, worker)
+SELECT CAST(:id AS bigint), CAST(:cycle AS integer), CAST(:number AS integer), CAST(:epoch AS bigint),
+    CAST(:kind AS text), CAST(:account AS text), CAST(:due_at AS {time}), CAST(:started_at AS {time}), {now},
+    CAST(:outcome AS text), CAST(:error_type AS text), CAST(:error AS text), CAST(:traceback AS text),
+    CAST(:verdict AS text), CAST(:fingerprint AS text), CAST(:wait AS double precision), CAST(:worker AS text)
+"""
+AUDIT = """
+INSERT INTO {audit} (at, actor, action, event_id, subject, note, before, after)
+VALUES ({now}, :actor, :action, :event_id, :subject, :note, :before, :after)
+"""
+
+GIVE_UP = """
+UPDATE {event} SET status = 'dead', reason = CAST(:reason AS text), finished_at = {now}, updated_at = {now},
+    error_type = CAST(:error_type AS text), last_error = CAST(:error AS text),
+    fingerprint = CAST(:fingerprint AS text), verdict = NULL,
+    died_again = CASE WHEN cycle = 0 THEN NULL
+        WHEN died_with = CAST(:fingerprint AS text) THEN 'same' ELSE 'different' END,
+    died_with = CAST(:fingerprint AS text)
+WHERE id = :id AND status IN ('pending', 'failed') AND give_up_at < {now}
+"""
+
+
+def _allowed(action: Action) -> str:
+    return ", ".join(f"'{status}'" for status in ALLOWED[action])
+
+
+REPROCESS = f"""
+UPDATE {{event}} SET status = 'pending', reason = NULL, cycle = cycle + 1, attempts = 0, priority = {LIVE},
+    lease_epoch = lease_epoch + 1, finished_at = NULL, died_again = NULL, dispatched_at = NULL, dispatch_count = 0,
+    max_attempts = CAST(:max_attempts AS integer), expires_at = NULL,
+    due_at = {{now}} + {{interval[after]}}, next_run_at = {{now}} + {{interval[after]}},
+    give_up_at = {{now}} + {{interval[after]}} + {{interval[max_wait]}}, updated_at = {{now}}
+WHERE id = :id AND status IN ({_allowed(Action.REPROCESS)})
+RETURNING lease_epoch
+"""
+DISCARD = f"""
+UPDATE {{event}} SET status = 'discarded', reason = '{Reason.OPERATOR}', finished_at = {{now}}, updated_at = {{now}},
+    lease_epoch = lease_epoch + 1
+WHERE id = :id AND status IN ({_allowed(Action.DISCARD)})
+RETURNING lease_epoch
+"""
+STATUS = "SELECT status FROM {event} WHERE id = :id"
+
+HEARTBEAT = """
+UPDATE {event} AS e SET lease_until = {least}(
+    {now} + {interval[lease_seconds]},
+    e.started_at + CAST({second} * (coalesce((SELECT k.timeout FROM {kind} k WHERE k.name = e.kind), 60) + 5)
+        AS {duration})
+)
+WHERE e.id = :id AND e.status = 'running' AND e.lease_epoch = :epoch
+"""
+LAPSED = f"""
+SELECT {", ".join(EVENT_COLUMNS)} FROM {{event}} WHERE status = 'running' AND lease_until < {{now}}
+ORDER BY id LIMIT :limit
+"""
+OVERDUE = f"""
+SELECT {", ".join(EVENT_COLUMNS)} FROM {{event}}
+WHERE status IN ('pending', 'failed') AND give_up_at IS NOT NULL AND give_up_at < {{now}} ORDER BY give_up_at LIMIT :limit
+"""
+HOLDS = "SELECT 1 FROM {event} WHERE id = :id AND status = 'running' AND lease_epoch = :epoch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """What is kept about an error: redacted and cut to size."""
+
+    type: str
+    message: str
+    traceback: str | None
+    verdict: str | None
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a run ends: the guarded UPDATE with its values, and what its attempt row says. Made by the four below."""
+
+    template: str
+    values: dict[str, Any]
+    outcome: Outcome
+    failure: Failure | None = None
+    #: Seconds until the next run.
+    wait: float | None = None
+
+
+def completed(result: str | None, *, warning: Failure | None = None) -> Ending:
+    """running -> done. `warning` stays on the attempt: it worked, but something about it should be seen."""
+    return Ending(template=COMPLETE, values={"result": result}, outcome=Outcome.DONE, failure=warning)
+
+
+def retried(failure: Failure, *, delay: float, max_wait: float, outcome: Outcome = Outcome.FAILED) -> Ending:
+    """running -> failed: it will be tried again in `delay` seconds, and given up `max_wait` seconds after that."""
+    values = {"delay": delay, "max_wait": max_wait}
+    return Ending(template=RETRY_LATER, values=values, outcome=outcome, failure=failure, wait=delay)
+
+
+def buried(failure: Failure, reason: Reason, *, outcome: Outcome = Outcome.DEAD) -> Ending:
+    """running -> dead: it needs a person."""
+    return Ending(template=BURY, values={"reason": reason}, outcome=outcome, failure=failure)
+
+
+def released(failure: Failure | None = None, *, delay: float = 0) -> Ending:
+    """running -> pending, unspent: it may be claimed again in `delay` seconds; the attempt does not count.
+
+    Without a failure there is nothing to tell and no attempt row is written.
+    """
+    return Ending(
+        template=RELEASE, values={"delay": delay}, outcome=Outcome.RELEASED, failure=failure, wait=delay
+    )
+
+
+def end(store: Store, event: Event, ending: Ending, *, lapsed_only: bool = False) -> bool:
+    """End the run of `event`, as claimed, in a transaction of its own.
+
+    Args:
+        store: the store.
+        event: the event as the claim returned it; its epoch is the proof of ownership.
+        ending: how it ends.
+        lapsed_only: for those who do not hold the lease: only if it has lapsed.
+
+    Returns:
+        False when this run no longer owns the event; then nothing was changed.
+    """
+    with store.single_statement() as connection:
+        return end_in(store, connection, event, ending, lapsed_only=lapsed_only)
+
+
+def end_in(
+    store: Store, connection: Connection, event: Event, ending: Ending, *, lapsed_only: bool = False
+) -> bool:
+    """`end` in the transaction of `connection`, which may also change something else, such as a scope."""
+    update = ending.template + (_LAPSED if lapsed_only else "")
+    parameters = ending.values | _attempt(event, ending)
+    if ending.outcome is Outcome.RELEASED and ending.failure is None:
+        return connection.execute(store.statement(update), parameters).rowcount == 1
+    if store.sqlite:
+        if connection.execute(store.statement(update), parameters).rowcount == 0:
+            return False
+        connection.execute(store.statement(ATTEMPT), parameters)
+        return True
+    # One round trip: the attempt row is written if, and only if, the event was still ours.
+    both = store.statement(f"WITH changed AS ({update} RETURNING id) {ATTEMPT} FROM changed")
+    return connection.execute(both, parameters).rowcount == 1
+
+
+def _attempt(event: Event, ending: Ending) -> dict[str, Any]:
+    failure = ending.failure
+    return {
+        "id": event.id,
+        "epoch": event.lease_epoch,
+        "cycle": event.cycle,
+        "number": event.attempts,
+        "kind": event.kind,
+        "account": event.account,
+        "due_at": event.due_at,
+        "started_at": event.started_at,
+        "outcome": ending.outcome,
+        "worker": event.lease_owner,
+        "wait": ending.wait,
+        "error_type": failure and failure.type,
+        "error": failure and failure.message,
+        "traceback": failure and failure.traceback,
+        "verdict": failure and failure.verdict,
+        "fingerprint": failure and failure.fingerprint,
+    }
+
+
+def extend(store: Store, held: list[tuple[int, int]], *, lease_seconds: float) -> list[int]:
+    """Keep the leases of (event id, epoch) pairs alive; returns the ids that are no longer held."""
+    lost = []
+    with store.write() as connection:
+        # In the order of ids, as every writer of several rows, so that none can deadlock.
+        for id_, epoch in sorted(held):
+            parameters = {"id": id_, "epoch": epoch, "lease_seconds": lease_seconds}
+            if connection.execute(store.statement(HEARTBEAT), parameters).rowcount == 0:
+                lost.append(id_)
+    return lost
+
+
+def holds(store: Store, event_id: int, epoch: int) -> bool:
+    """Whether the claim with this epoch still owns the event."""
+    with store.read() as connection:
+        return (
+            connection.execute(store.statement(HOLDS), {"id": event_id, "epoch": epoch}).first() is not None
+        )
+
+
+def lapsed(store: Store, limit: int = 500) -> list[Event]:
+    """Running events whose lease has lapsed: their worker died or froze."""
+    with store.read() as connection:
+        rows = connection.execute(store.statement(LAPSED), {"limit": limit}).mappings().all()
+    return [event_from_row(row, store.queue(row["account"])) for row in rows]
+
+
+def overdue(store: Store, limit: int = 500) -> list[Event]:
+    """Events that were not started in time."""
+    with store.read() as connection:
+        rows = connection.execute(store.statement(OVERDUE), {"limit": limit}).mappings().all()
+    return [event_from_row(row, store.queue(row["account"])) for row in rows]
+
+
+def give_up(store: Store, event_id: int, failure: Failure) -> bool:
+    """pending or failed -> dead `expired`, if it is too late to start."""
+    parameters = {
+        "id": event_id,
+        "reason": Reason.EXPIRED,
+        "error_type": failure.type,
+        "error": failure.message,
+        "fingerprint": failure.fingerprint,
+    }
+    with store.single_statement() as connection:
+        return connection.execute(store.statement(GIVE_UP), parameters).rowcount == 1
+
+
+def reprocess(
+    store: Store,
+    connection: Connection,
+    event_id: int,
+    *,
+    actor: str,
+    note: str | None,
+    max_attempts: int | None = None,
+    after: float = 0,
+    max_wait: float,
+    seen_epoch: int | None = None,
+) -> int | None:
+    """dead -> pending, a new cycle; returns the new epoch, or None when the event is not (any more) as seen."""
+    parameters = {"max_attempts": max_attempts, "after": after, "max_wait": max_wait}
+    return _act(store, connection, REPROCESS, Action.REPROCESS, event_id, actor, note, seen_epoch, parameters)
+
+
+def discard(
+    store: Store,
+    connection: Connection,
+    event_id: int,
+    *,
+    actor: str,
+    note: str | None,
+    seen_epoch: int | None = None,
+) -> int | None:
+    """dead, failed, pending or blocked -> discarded; None when it is not (any more) as seen."""
+    return _act(store, connection, DISCARD, Action.DISCARD, event_id, actor, note, seen_epoch, {})
+
+
+def status_of(store: Store, connection: Connection, event_id: int) -> str | None:
+    """The status of an event; None where there is no such event."""
+    return connection.execute(store.statement(STATUS), {"id": event_id}).scalar()
+
+
+def record(
+    store: Store,
+    connection: Connection,
+    *,
+    actor: str,
+    action: str,
+    event_id: int | None = None,
+    subject: str | None = None,
+    note: str | None = None,
+    before: str | None = None,
+    after: str | None = None,
+) -> None:
+    """Write down who did what, in the transaction that does it."""
+    row = {"actor": actor, "action": action, "event_id": event_id, "subject": subject}
+    connection.execute(store.statement(AUDIT), row | {"note": note, "before": before, "after": after})
+
+
+def _act(
+    store: Store,
+    connection: Connection,
+    template: str,
+    action: Action,
+    event_id: int,
+    actor: str,
+    note: str | None,
+    seen_epoch: int | None,
+    parameters: dict[str, Any],
+) -> int | None:
+    if seen_epoch is not None:
+        template = template.replace("WHERE id = :id", "WHERE id = :id AND lease_epoch = :seen")
+    before = status_of(store, connection, event_id)
+    parameters |= {"id": event_id, "seen": seen_epoch}
+    epoch: int | None = connection.execute(store.statement(template), parameters).scalar()
+    if epoch is None:
+        return None
+    after = Status.PENDING if action is Action.REPROCESS else Status.DISCARDED
+    record(
+        store,
+        connection,
+        actor=actor,
+        action=action,
+        event_id=event_id,
+        note=note,
+        before=before,
+        after=after,
+    )
+    return epoch

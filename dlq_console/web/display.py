@@ -1,0 +1,103 @@
+"""How does one request show states, times and numbers? In one language and one zone, as of one moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from flask import Flask, g
+from flask_babel import gettext
+from werkzeug.local import LocalProxy
+
+from dlq_console.clock import utc_now
+from dlq_console.store.events import Attempt, EventSummary
+from dlq_console.store.queries import Count
+from dlq_console.store.states import Status
+from dlq_console.web import formats, words
+from dlq_console.web.i18n import locale_name, select_zone
+
+
+@dataclass(frozen=True, slots=True)
+class Display:
+    """The words and formats of one request."""
+
+    locale: str
+    zone: ZoneInfo
+    #: Everything on the page was read at about this moment.
+    now: datetime
+
+    def state(self, event: EventSummary) -> words.Look:
+        """Word, shape and tone of where an event stands."""
+        waits = event.status in (Status.PENDING, Status.FAILED) and event.waiting_for not in (None, "time")
+        return words.look(self.locale, words.WAITING if waits else event.status)
+
+    def status(self, status: str) -> words.Look:
+        """Word, shape and tone of a status alone."""
+        return words.look(self.locale, status)
+
+    def outcome(self, attempt: Attempt) -> words.Look:
+        """Word, shape and tone of how an attempt ended."""
+        return words.outcome_look(self.locale, attempt.outcome)
+
+    def reason(self, reason: str) -> str:
+        """Why an event is dead or discarded."""
+        return words.reason_word(self.locale, reason)
+
+    def number(self, number: int) -> str:
+        """A whole number."""
+        return formats.whole_number(self.locale, number)
+
+    def count(self, count: Count) -> str:
+        """A count; beyond the limit of counting only the limit is known: `10,000+`."""
+        return self.number(count.number) + ("+" if count.capped else "")
+
+    def span(self, seconds: float) -> str:
+        """A length of time."""
+        return formats.span(self.locale, seconds)
+
+    def moment(self, moment: datetime) -> str:
+        """A time as short as it stays clear, in the zone of the page."""
+        local = moment.astimezone(self.zone)
+        return formats.day_and_time(self.locale, local, self.now.astimezone(self.zone).date())
+
+    def full(self, moment: datetime) -> str:
+        """Date, time and zone."""
+        return formats.full(self.locale, moment.astimezone(self.zone))
+
+    def as_of(self) -> str:
+        """The moment of the page, with its zone."""
+        local = self.now.astimezone(self.zone)
+        return f"{formats.clock_time(local)} {formats.zone_label(local)}"
+
+    def ago(self, moment: datetime) -> str:
+        """How far away a moment is: "3 min ago", "in 2 h"."""
+        number, unit = formats.coarse(self.now - moment)
+        if number == 0:
+            return gettext("now")
+        if moment > self.now:
+            return gettext("in %(span)s", span=f"{number} {unit}")
+        return gettext("%(span)s ago", span=f"{number} {unit}")
+
+    def since(self, moment: datetime) -> str:
+        """How long ago a moment was, as an age: "4 min"."""
+        number, unit = formats.coarse(self.now - moment)
+        return f"{number} {unit}"
+
+
+def install(app: Flask) -> None:
+    """Give templates and macros `display` and the words that need no request."""
+    app.jinja_env.globals.update(
+        display=LocalProxy(current),
+        act_sentence=words.act_sentence,
+        role_word=words.role_word,
+        wait_word=words.wait_word,
+    )
+
+
+def current() -> Display:
+    """The display of this request."""
+    display: Display | None = g.get("display")
+    if display is None:
+        display = g.display = Display(locale_name(), select_zone(), utc_now())
+    return display

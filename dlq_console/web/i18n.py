@@ -1,0 +1,63 @@
+"""In which language and time zone is this request answered?
+
+A person's choice counts first, then what the browser asks for, then what was configured.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from zoneinfo import ZoneInfo, available_timezones
+
+from flask import Flask, g, request
+from flask_babel import Babel, get_locale
+
+from dlq_console.settings import LOCALES
+from dlq_console.web.hub import hub
+
+#: What each language calls itself.
+LANGUAGE_NAMES = {"pt_BR": "Português", "en": "English"}
+#: The zones of Brazil, offered before all others.
+NEAR_ZONES = (
+    "America/Noronha", "America/Sao_Paulo", "America/Bahia", "America/Fortaleza", "America/Recife", "America/Belem",
+    "America/Manaus", "America/Cuiaba", "America/Campo_Grande", "America/Porto_Velho", "America/Rio_Branco",
+)  # fmt: skip
+
+
+def install(app: Flask) -> None:
+    """Let gettext follow the person."""
+    Babel(app, default_locale="en", locale_selector=select_locale)
+
+
+def select_locale() -> str:
+    """One of `LOCALES`."""
+    chosen: str | None = getattr(g.get("person"), "locale", None)
+    if chosen in LOCALES:
+        return chosen
+    wanted = request.accept_languages.best_match([_tag(locale) for locale in LOCALES])
+    return wanted.replace("-", "_") if wanted else hub().settings.locale
+
+
+def select_zone() -> ZoneInfo:
+    """The zone in which times are shown. Browsers do not name theirs, so there are only two sources."""
+    chosen: str | None = getattr(g.get("person"), "timezone", None)
+    return ZoneInfo(chosen) if chosen in zone_names() else hub().settings.zone
+
+
+def locale_name() -> str:
+    """The language of this request, as in `LOCALES`."""
+    return str(get_locale())
+
+
+def language_tag() -> str:
+    """The same as browsers write it: `pt-BR`."""
+    return _tag(locale_name())
+
+
+@cache
+def zone_names() -> frozenset[str]:
+    """Every zone a person may choose, such as `America/Sao_Paulo`."""
+    return frozenset(name for name in available_timezones() if "/" in name and not name.startswith("Etc/")) | {"UTC"}
+
+
+def _tag(locale: str) -> str:
+    return locale.replace("_", "-")

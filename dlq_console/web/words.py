@@ -1,0 +1,113 @@
+"""What are states, reasons and roles called? The glossary of the console, one word or sentence per name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from flask_babel import gettext, lazy_gettext
+from flask_babel.speaklater import LazyString
+
+from dlq_console.store.states import Action, Outcome, Reason, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a state is shown: a shape, a tone (colour) and a word. Never the colour alone."""
+
+    shape: str
+    tone: str
+    word: str
+
+
+#: A state that no status names: due, but something holds it up.
+WAITING = "waiting"
+
+_LOOKS: dict[str, tuple[str, str, LazyString]] = {
+    Status.DONE: ("disc", "ok", lazy_gettext("done")),
+    Status.FAILED: ("triangle", "warn", lazy_gettext("will retry")),
+    Status.DEAD: ("square", "fail", lazy_gettext("dead letter")),
+    WAITING: ("diamond", "info", lazy_gettext("waiting")),
+    Status.BLOCKED: ("diamond", "info", lazy_gettext("blocked behind")),
+    Status.PENDING: ("ring", "idle", lazy_gettext("queued")),
+    Status.RUNNING: ("half", "info", lazy_gettext("running")),
+    Status.DISCARDED: ("dash", "idle", lazy_gettext("discarded")),
+}
+
+_OUTCOMES: dict[str, tuple[str, str, LazyString]] = {
+    Outcome.DONE: ("disc", "ok", lazy_gettext("done")),
+    Outcome.FAILED: ("triangle", "warn", lazy_gettext("failed")),
+    Outcome.DEAD: ("square", "fail", lazy_gettext("failed for good")),
+    Outcome.LOST: ("square", "fail", lazy_gettext("the worker died")),
+    Outcome.RELEASED: ("ring", "idle", lazy_gettext("given back, not counted")),
+}
+
+_REASONS: dict[str, LazyString] = {
+    Reason.PERMANENT: lazy_gettext("refused for good"),
+    Reason.EXHAUSTED: lazy_gettext("attempts used up"),
+    Reason.UNCLASSIFIED: lazy_gettext("unknown error"),
+    Reason.ORPHANED: lazy_gettext("killed its workers"),
+    Reason.EXPIRED: lazy_gettext("not started in time"),
+    Reason.TOO_OLD: lazy_gettext("too old to send"),
+    Reason.IN_DOUBT: lazy_gettext("in doubt"),
+    Reason.NO_HANDLER: lazy_gettext("nobody handles this kind"),
+    Reason.OPERATOR: lazy_gettext("discarded by a person"),
+}
+
+_WAITS: dict[str, LazyString] = {
+    "account_closed": lazy_gettext("the account is closed"),
+    "method_closed": lazy_gettext("this kind of call is closed"),
+    "provider_closed": lazy_gettext("provider block"),
+    "no_handler": lazy_gettext("no worker handles this kind"),
+    "no_worker": lazy_gettext("no worker is running"),
+}
+
+_ROLES: dict[str, LazyString] = {
+    "viewer": lazy_gettext("viewer"),
+    "operator": lazy_gettext("operator"),
+    "editor": lazy_gettext("editor"),
+    "admin": lazy_gettext("administrator"),
+}
+
+
+@lru_cache(maxsize=256)
+def look(locale: str, state: str) -> Look:
+    """The look of a status or of `WAITING`. `locale` is that of the request and serves as part of the cache's key."""
+    return _look(_LOOKS, state)
+
+
+@lru_cache(maxsize=256)
+def outcome_look(locale: str, outcome: str) -> Look:
+    """How an attempt ended."""
+    return _look(_OUTCOMES, outcome)
+
+
+def _look(looks: dict[str, tuple[str, str, LazyString]], name: str) -> Look:
+    shape, tone, word = looks.get(name, ("ring", "idle", name))
+    return Look(shape, tone, str(word))
+
+
+@lru_cache(maxsize=256)
+def reason_word(locale: str, reason: str) -> str:
+    """Why an event is dead or discarded, in few words."""
+    return str(_REASONS.get(reason, reason))
+
+
+def act_sentence(action: str, actor: str) -> str:
+    """Who did what, as a sentence."""
+    match action:
+        case Action.REPROCESS:
+            return gettext("%(who)s reprocessed it.", who=actor)
+        case Action.DISCARD:
+            return gettext("%(who)s discarded it.", who=actor)
+    return gettext("%(who)s: %(action)s.", who=actor, action=action)
+
+
+def wait_word(cause: str) -> str:
+    """What a due event waits for."""
+    return str(_WAITS.get(cause, cause))
+
+
+def role_word(role: str) -> str:
+    """What somebody may do here, in one word."""
+    return str(_ROLES.get(role, role))

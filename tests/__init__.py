@@ -1,0 +1,1 @@
+"""How is the promise of this project proved?"""
