@@ -246,7 +246,8 @@ class Hub:
             run_at=new.run_at,
             expires_at=new.expires_at,
             origin=origin,
-            max_attempts=policy.max_attempts,
+            # Nothing is known of the kind yet: the claim fills in what its workers have published by then.
+            max_attempts=None if policy is DEFAULT_POLICY else policy.max_attempts,
             max_wait=policy.max_wait,
             max_bytes=self.settings.payload_max_bytes,
             sent=bool(self.settings.broker_url),

@@ -36,7 +36,7 @@ class Room:
     Attributes:
         rooms: rooms it may import, or single modules of them as `room.module`.
         packages: foreign packages that each of its modules may import, beside the standard library.
-        packages_of: foreign packages that a single module of it may import as well.
+        packages_of: foreign packages that a single module of it, or a folder of modules, may import as well.
         never: rooms and foreign packages that it must not reach, not even through other rooms.
     """
 
@@ -145,7 +145,8 @@ def _complaint_about(arrow: Import, house: House) -> str | None:
     row = house.rooms[source_room]
     if not _is_own(arrow.target, house):
         module = _short(arrow.source, house)
-        allowed = row.packages | row.packages_of.get(module, frozenset())
+        own = [packages for name, packages in row.packages_of.items() if _is_listed(module, [name])]
+        allowed = row.packages.union(*own)
         return None if arrow.target in allowed else f"{module} may not import the package {arrow.target}."
     target_room = room_of(arrow.target, house)
     if target_room in (source_room, "leaves") or _is_listed(_short(arrow.target, house), row.rooms):

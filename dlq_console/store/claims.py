@@ -59,7 +59,7 @@ WITH RECURSIVE open_account(account) AS (
         SELECT e.account FROM {{event}} e WHERE {_READY} AND e.account > o.account {_INDEX_ORDER}
     ) FROM open_account o WHERE o.account IS NOT NULL
 )
-SELECT a.account, s.max_running IS NOT NULL AS limited, {_RUNNING} AS running, {SLOTS} AS slots
+SELECT a.account, s.max_running, {_RUNNING} AS running, {SLOTS} AS slots
 FROM open_account a LEFT JOIN {{scope}} s ON s.type = 'account' AND s.name = a.account
 WHERE a.account IS NOT NULL AND {_ACCOUNT_OPEN}
     AND ({" OR ".join(f"{_earliest(priority)} <= {{now}}" for priority in (LIVE, RETRY, BULK))})
@@ -147,12 +147,31 @@ IS_READY = f"SELECT 1 FROM {{event}} e WHERE e.id = :id AND {_READY}"
 
 @dataclass(frozen=True, slots=True)
 class ReadyAccount:
-    """An account that has something due and an open door. `limited`: it has a set `max_running`."""
+    """An account that has something due and an open door.
+
+    Attributes:
+        account: its name.
+        max_running: its set limit; None where it takes the default share.
+        running: how many of its events run at this moment.
+        slots: how many events all living workers together can run.
+    """
 
     account: str
-    limited: bool
+    max_running: int | None
     running: int
     slots: int
+
+    @property
+    def limit(self) -> int:
+        """How many of its events may run at once."""
+        if self.max_running is not None:
+            return self.max_running
+        return max(1, self.slots * 3 // 4)
+
+    @property
+    def room(self) -> int:
+        """How many more may start now."""
+        return max(0, self.limit - self.running)
 
 
 def ready_accounts(store: Store, only: Sequence[str] | None = None) -> list[ReadyAccount]:
@@ -164,7 +183,7 @@ def ready_accounts(store: Store, only: Sequence[str] | None = None) -> list[Read
     """
     with store.read() as connection:
         rows = connection.execute(store.statement(READY_ACCOUNTS)).all()
-    found = [ReadyAccount(row.account, bool(row.limited), row.running, row.slots) for row in rows]
+    found = [ReadyAccount(row.account, row.max_running, row.running, row.slots) for row in rows]
     if only is not None:
         found = [ready for ready in found if ready.account in only]
     random.shuffle(found)  # equals take turns
@@ -189,8 +208,8 @@ def claim(
     }
     if store.sqlite:
         return _claim_sqlite(store, accounts, parameters)
-    limited = [ready.account for ready in accounts if ready.limited]
-    free = [ready.account for ready in accounts if not ready.limited]
+    limited = [ready.account for ready in accounts if ready.max_running is not None]
+    free = [ready.account for ready in accounts if ready.max_running is None]
     if not limited:
         with store.single_statement() as connection:
             return _claim_postgres(store, connection, free, parameters)

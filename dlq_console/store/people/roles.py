@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 
 class Role(StrEnum):
@@ -71,21 +68,3 @@ class Person:
 def may(person: Person, permission: str) -> bool:
     """Whether somebody may do something."""
     return _RANK[person.role] >= _RANK[PERMISSIONS[Permission(permission)]]
-
-
-def person_from_row(row: Mapping[str, Any]) -> Person:
-    """A person from a row of the table of users."""
-    return Person(
-        id=row["id"],
-        name=row["name"],
-        role=Role(row["role"]),
-        accounts=read_accounts(row["accounts"]),
-        locale=row["locale"],
-        timezone=row["timezone"],
-        theme=row["theme"],
-    )
-
-
-def read_accounts(cell: str | None) -> tuple[str, ...] | None:
-    """Accounts as the tables hold them: a JSON list, or nothing for all."""
-    return None if cell is None else tuple(json.loads(cell))

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import secrets
 
-from dlq_console.store.people.roles import Person, person_from_row
+from dlq_console.store.people.roles import Person
+from dlq_console.store.people.rows import person_from_row
 from dlq_console.store.people.rules import hash_of
 from dlq_console.store.people.users import CLOSE_SESSIONS
 from dlq_console.store.store import Store

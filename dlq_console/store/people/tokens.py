@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dlq_console.store.events import read_time
-from dlq_console.store.people.roles import Person, Role, read_accounts
+from dlq_console.store.people.roles import Person, Role
+from dlq_console.store.people.rows import known_time, read_accounts
 from dlq_console.store.people.rules import (
     NameTaken,
     NoSuchName,
@@ -86,7 +87,7 @@ def list_tokens(store: Store) -> tuple[TokenEntry, ...]:
             name=row["name"],
             role=Role(row["role"]),
             accounts=read_accounts(row["accounts"]),
-            created_at=read_time(row["created_at"]),
+            created_at=known_time(row["created_at"]),
             last_used_at=read_time(row["last_used_at"]),
             revoked_at=read_time(row["revoked_at"]),
         )

@@ -15,7 +15,8 @@ from sqlalchemy import Connection
 
 from dlq_console.settings import LOCALES
 from dlq_console.store.events import read_time
-from dlq_console.store.people.roles import Person, person_from_row
+from dlq_console.store.people.roles import Person
+from dlq_console.store.people.rows import known_time, person_from_row
 from dlq_console.store.people.rules import (
     MAX_PASSWORD,
     NameTaken,
@@ -103,7 +104,7 @@ def list_users(store: Store) -> tuple[UserEntry, ...]:
     return tuple(
         UserEntry(
             person=person_from_row(row),
-            created_at=read_time(row["created_at"]),
+            created_at=known_time(row["created_at"]),
             disabled_at=read_time(row["disabled_at"]),
             last_login_at=read_time(row["last_login_at"]),
         )

@@ -9,13 +9,15 @@ from sqlalchemy import Connection
 
 from dlq_console.store.events import read_time
 from dlq_console.store.filters import EventFilter
-from dlq_console.store.queries.counts import CAP, Count, count_sql, read_count
+from dlq_console.store.queries.counts import Count, count_sql, read_count
 from dlq_console.store.queries.distinct import distinct_sql
 from dlq_console.store.queries.pages import Page, read_page
 from dlq_console.store.queries.routes import ANY, CHECKED, Accounts, Route, prepared, route_for
 from dlq_console.store.states import DEAD_REASONS, Status
 from dlq_console.store.store import Store
 
+#: Largest exact count of all dead letters; less than that of a filtered list, because it is on every page.
+TOTAL_CAP = 1_000
 #: Newest dead letters among which the biggest cause is looked for.
 CAUSE_SAMPLE = 500
 #: Most values offered for one field of the filter.
@@ -59,7 +61,7 @@ class DeadLetters:
 
 def _surroundings(visible: str, kind_is_visible: str) -> str:
     """SQL for what does not depend on the filter: how many dead letters there are, and which kinds and accounts."""
-    dead = f"SELECT 1 FROM {{event}} WHERE status = 'dead' AND {visible} LIMIT {CAP + 1}"
+    dead = f"SELECT 1 FROM {{event}} WHERE status = 'dead' AND {visible} LIMIT {TOTAL_CAP + 1}"
     kinds = distinct_sql("kind", "status = 'dead'", MAX_CHOICES)
     accounts = distinct_sql("account", f"status = 'dead' AND {visible}", MAX_CHOICES)
     return f"""
@@ -93,7 +95,7 @@ def dead_letters(
             return DeadLetters(total=total, kinds=kinds, accounts=account_names)
         page = read_page(store, connection, route, cursor=cursor, limit=limit)
         number, biggest = _read_figures(store, connection, route)
-    return DeadLetters(page, number, total, biggest, kinds, account_names)
+    return DeadLetters(page, number, number if flt.is_empty else total, biggest, kinds, account_names)
 
 
 def _read_surroundings(
@@ -104,7 +106,7 @@ def _read_surroundings(
     rows = connection.execute(prepared(store, template, parameters), parameters).all()
     names = {field: tuple(row.name for row in rows if row.field == field) for field in ("kind", "account")}
     total = next(row.number for row in rows if row.field == "total")
-    return Count(min(total, CAP), total > CAP), names["kind"], names["account"]
+    return Count(min(total, TOTAL_CAP), total > TOTAL_CAP), names["kind"], names["account"]
 
 
 def _figures_sql(route: Route) -> str:

@@ -12,7 +12,16 @@ from dlq_console.store.clock import from_microseconds, to_microseconds
 from dlq_console.store.cursors import Cursor, Direction, read_cursor
 from dlq_console.store.events import SUMMARY_COLUMNS, EventSummary, read_time, summary_values
 from dlq_console.store.filters import EventFilter
-from dlq_console.store.queries.routes import ANY, SCAN_LIMIT, Accounts, Order, Route, prepared, route_for
+from dlq_console.store.queries.routes import (
+    ANY,
+    CHECKED,
+    SCAN_LIMIT,
+    Accounts,
+    Order,
+    Route,
+    prepared,
+    route_for,
+)
 from dlq_console.store.store import Store
 
 #: Most rows on one page.
@@ -21,6 +30,7 @@ MAX_LIMIT = 200
 _SIZES = (50, 100, MAX_LIMIT)
 
 _COLUMNS = ", ".join(SUMMARY_COLUMNS)
+_FETCHED = ", ".join(f"e.{name}" for name in SUMMARY_COLUMNS)
 
 #: The order of the list when walking that way, and how a row beyond the cursor compares with it.
 _WALK: dict[Direction, tuple[Order, str]] = {"next": ("DESC", "<"), "previous": ("ASC", ">")}
@@ -69,7 +79,7 @@ def narrowed(store: Store, connection: Connection, route: Route) -> Route:
     size = store.statement(f"SELECT count(*) FROM (SELECT 1 {few}) AS few")
     if connection.execute(size).scalar_one() == SCAN_LIMIT:
         return route
-    return replace(route, source=f"(SELECT * {few}) AS few")
+    return replace(route, source=f"(SELECT {CHECKED} {few}) AS few")
 
 
 def read_page(store: Store, connection: Connection, route: Route, *, cursor: str, limit: int) -> Page:
@@ -99,12 +109,17 @@ def _template(route: Route, place: Cursor | None, size: int) -> str:
     if not route.checked:
         return route.rows(_COLUMNS, size + 1, beyond=beyond, order=order)
     by = route.order_by(order)
-    walked = route.rows(_COLUMNS, SCAN_LIMIT, beyond=beyond, order=order)
+    walked = route.rows(CHECKED, SCAN_LIMIT, beyond=beyond, order=order)
+    # Only what the checks read is carried along; the rest is fetched for the few rows that are shown.
     return f"""
-SELECT *, ({route.check}) AS matches
-FROM (SELECT walked.*, row_number() OVER ({by}) AS place FROM ({walked}) AS walked) AS numbered
-WHERE ({route.check}) OR place = {SCAN_LIMIT}
-{by} LIMIT {size + 2}
+SELECT {_FETCHED}, found.matches, found.place
+FROM (
+    SELECT id, place, ({route.check}) AS matches
+    FROM (SELECT walked.*, row_number() OVER ({by}) AS place FROM ({walked}) AS walked) AS numbered
+    WHERE ({route.check}) OR place = {SCAN_LIMIT}
+    ORDER BY place LIMIT {size + 2}
+) AS found JOIN {{event}} e ON e.id = found.id
+ORDER BY found.place
 """
 
 

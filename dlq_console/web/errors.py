@@ -1,0 +1,172 @@
+"""What does a person read when something cannot be done? One clear sentence, as a page or as a fragment."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, replace
+
+from flask import Flask, current_app, g, make_response, render_template, request, url_for
+from flask_babel import gettext, lazy_gettext
+from flask_babel.speaklater import LazyString
+from flask_wtf.csrf import CSRFError
+from werkzeug.exceptions import HTTPException, InternalServerError
+from werkzeug.wrappers import Response as AnyResponse
+
+from dlq_console.errors import ActionNotAllowed, EventNotFound, PayloadRefused, StoreUnavailable
+from dlq_console.store.filters import FilterError
+from dlq_console.web.auth import load_person
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Where to go from here."""
+
+    address: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What an error page or fragment says.
+
+    `detail` is an English sentence of the store; `kept` is what the person had written and must not lose.
+    """
+
+    status: int
+    title: str
+    sentence: str
+    detail: str = ""
+    kept: str = ""
+    link: Link | None = None
+
+
+_TEXTS: dict[int, tuple[LazyString, LazyString]] = {
+    400: (
+        lazy_gettext("This request cannot be understood"),
+        lazy_gettext("The address or the form holds something that means nothing here."),
+    ),
+    401: (
+        lazy_gettext("Your session has ended"),
+        lazy_gettext("Nothing was changed; log in again and repeat the last step."),
+    ),
+    403: (
+        lazy_gettext("You may not do this"),
+        lazy_gettext("Your role does not allow it; an administrator can change that."),
+    ),
+    404: (
+        lazy_gettext("There is nothing here"),
+        lazy_gettext("The address is wrong, or what it named has been pruned."),
+    ),
+    405: (
+        lazy_gettext("This address takes no such request"),
+        lazy_gettext("Open the page and use its buttons."),
+    ),
+    409: (
+        lazy_gettext("This is not possible any more"),
+        lazy_gettext("The event has changed since you saw it; look at it again."),
+    ),
+    413: (
+        lazy_gettext("This is too large"),
+        lazy_gettext("The console takes at most 1 MiB in one request."),
+    ),
+    429: (
+        lazy_gettext("Too many attempts"),
+        lazy_gettext("Wait a minute, then try again."),
+    ),
+    500: (
+        lazy_gettext("The console failed"),
+        lazy_gettext("This is a fault of the console; it was written to its log."),
+    ),
+    503: (
+        lazy_gettext("The database cannot be reached"),
+        lazy_gettext("Nothing was changed; try again in a moment."),
+    ),
+}
+
+
+def install(app: Flask) -> None:
+    """Answer every error in the console's own look."""
+    for status in _TEXTS:
+        app.register_error_handler(status, _http_error)
+    app.register_error_handler(CSRFError, _form_token_wrong)
+    app.register_error_handler(FilterError, lambda error: answer(problem(400, detail=error.message)))
+    app.register_error_handler(PayloadRefused, lambda error: answer(problem(400, detail=error.message)))
+    app.register_error_handler(EventNotFound, lambda _error: answer(problem(404)))
+    app.register_error_handler(ActionNotAllowed, lambda _error: answer(problem(409)))
+    app.register_error_handler(StoreUnavailable, lambda _error: answer(problem(503)))
+
+
+def problem(status: int, **changes: str) -> Problem:
+    """The usual texts of a status, with some of them replaced."""
+    title, sentence = _TEXTS[status]
+    return replace(Problem(status, str(title), str(sentence)), **changes)
+
+
+def answer(shown: Problem, *, more: str = "") -> AnyResponse:
+    """A page; for a request of htmx a fragment that goes to the region for problems, and `more` after it."""
+    if "HX-Request" in request.headers:
+        response = make_response(render_template("errors/_problem.html", problem=shown) + more, shown.status)
+        response.headers["HX-Retarget"] = "#problem"
+        response.headers["HX-Reswap"] = "innerHTML"
+    else:
+        response = make_response(render_template("errors/error.html", problem=shown), shown.status)
+    if shown.status in (429, 503):
+        response.headers["Retry-After"] = "60" if shown.status == 429 else "5"
+    return response
+
+
+def _http_error(error: HTTPException) -> AnyResponse:
+    _load_person_if_possible()
+    status = error.code or 500
+    if status == 500:
+        return answer(_failure(error))
+    if status == 401:
+        return answer(_session_ended())
+    return answer(problem(status))
+
+
+def _form_token_wrong(_error: CSRFError) -> AnyResponse:
+    """The page is older than the session, or the form is not ours. What was typed is not lost."""
+    _load_person_if_possible()
+    if g.person is None and request.endpoint != "auth.log_in":
+        return answer(_session_ended())
+    return answer(
+        Problem(
+            400,
+            gettext("This page is too old to be sent"),
+            gettext("Nothing was changed. Open it again and repeat the last step."),
+            kept=_typed(),
+            link=Link(_page_behind_form(), gettext("Open the page again")),
+        )
+    )
+
+
+def _session_ended() -> Problem:
+    login = Link(url_for("auth.show_log_in", next=_page_behind_form()), gettext("Log in"))
+    return replace(problem(401), kept=_typed(), link=login)
+
+
+def _failure(error: HTTPException) -> Problem:
+    reference = secrets.token_hex(4)
+    cause = error.original_exception if isinstance(error, InternalServerError) else None
+    current_app.logger.error("reference %s: %s %s failed (%s)", reference, request.method, request.path, type(cause).__name__)
+    return replace(problem(500), detail=f"reference {reference}")
+
+
+def _typed() -> str:
+    return request.form.get("note", "")
+
+
+def _page_behind_form() -> str:
+    """The page on which the form of this request stood."""
+    event_id = (request.view_args or {}).get("event_id")
+    if event_id is not None:
+        return url_for("events.show", event_id=event_id)
+    return url_for("auth.show_log_in") if request.endpoint == "auth.log_in" else url_for("triage.overview")
+
+
+def _load_person_if_possible() -> None:
+    try:
+        load_person()
+    except StoreUnavailable:
+        g.person = None

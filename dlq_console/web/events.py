@@ -1,0 +1,152 @@
+"""What failed, what did the ERP say, what does a person do? The page of one event, and the acts upon it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from flask import Blueprint, abort, make_response, redirect, render_template, request, url_for
+from flask_babel import gettext
+from werkzeug.wrappers import Response as AnyResponse
+
+from dlq_console.errors import ActionNotAllowed
+from dlq_console.store import people, queries
+from dlq_console.store.events import Event, EventSummary
+from dlq_console.store.states import Action, Status, actions_for
+from dlq_console.web import display, errors, history, words
+from dlq_console.web.advice import advice, erp_spoke
+from dlq_console.web.auth import demand, person, require_person
+from dlq_console.web.follow import follow, outcome
+from dlq_console.web.hub import hub, store
+from dlq_console.web.payload import raw_json, readable
+from dlq_console.web.things import headline, thing
+
+#: Ids beyond what a database can hold are no ids.
+EVENT_ID = "int(max=9223372036854775807):event_id"
+
+events = Blueprint("events", __name__)
+events.before_request(require_person)
+
+
+@events.get(f"/events/<{EVENT_ID}>")
+def show(event_id: int) -> str:
+    """The page of one event."""
+    event = found_event(event_id)
+    return render_template(
+        "event/event.html",
+        **_parts(event),
+        payload=readable(event.payload),
+        raw_payload=raw_json(event.payload),
+        result=readable(event.result),
+        duplicates=history.duplicates(event),
+    )
+
+
+@events.post(f"/events/<{EVENT_ID}>/reprocess")
+def reprocess(event_id: int) -> AnyResponse:
+    """Put a dead event back to work."""
+    return _act(Action.REPROCESS, event_id)
+
+
+@events.post(f"/events/<{EVENT_ID}>/discard")
+def discard(event_id: int) -> AnyResponse:
+    """Decide that an event shall not be sent; says why."""
+    if not request.form.get("note", "").strip():
+        abort(400)
+    return _act(Action.DISCARD, event_id)
+
+
+def found_event(event_id: int) -> Event:
+    """The event, if there is one that this person may see; else 404."""
+    event = queries.get_event(store(), event_id, accounts=person().accounts)
+    if event is None:
+        abort(404)
+    return event
+
+
+def row_fragment(event: EventSummary) -> AnyResponse:
+    """One row of a list, with what came of the reprocess in place of the error."""
+    return _announcing(_row(event), event)
+
+
+def event_fragment(event: Event) -> AnyResponse:
+    """The parts of the event page that change."""
+    page = render_template("event/_fragment.html", in_fragment=True, **_parts(event))
+    return _announcing(page, event)
+
+
+def _act(action: Action, event_id: int) -> AnyResponse:
+    actor = demand(action)
+    found_event(event_id)
+    act = {Action.REPROCESS: hub().reprocess, Action.DISCARD: hub().discard}[action]
+    try:
+        act(event_id, actor=actor.name, note=request.form.get("note"), seen_epoch=_seen())
+    except ActionNotAllowed:
+        return _refused(found_event(event_id))
+    if "HX-Request" not in request.headers:
+        return redirect(url_for("events.show", event_id=event_id), 303)
+    event = found_event(event_id)
+    return row_fragment(event) if request.form.get("view") == "row" else event_fragment(event)
+
+
+def _seen() -> int | None:
+    """The epoch that the person saw, so that a click on an old page changes nothing."""
+    return request.form.get("seen", type=int)
+
+
+def _refused(event: Event) -> AnyResponse:
+    """Somebody or something was faster: say who, and show the event as it is now."""
+    shown = errors.problem(409, sentence=_what_happened(event))
+    link = errors.Link(url_for("events.show", event_id=event.id), thing(event))
+    kept = request.form.get("note", "")
+    truth = ""
+    if "HX-Request" in request.headers:
+        in_row = request.form.get("view") == "row"
+        truth = _row(event, elsewhere=True) if in_row else render_template("event/_fragment.html", in_fragment=True, elsewhere=True, **_parts(event))
+    return errors.answer(errors.with_link(shown, link, kept), more=truth)
+
+
+def _what_happened(event: Event) -> str:
+    state = display.current().state(event).word
+    last = next(iter(queries.audit(store(), event.id)), None)
+    if last is None:
+        return gettext("The event has changed since you saw it; it is now: %(state)s.", state=state)
+    return gettext(
+        "%(what)s (%(time)s) The event is now: %(state)s.",
+        what=words.act_sentence(last.action, last.actor),
+        time=display.current().moment(last.at),
+        state=state,
+    )
+
+
+def _parts(event: Event) -> dict[str, Any]:
+    allowed = actions_for(event.status)
+    return {
+        "event": event,
+        "again": outcome(event),
+        "advice": advice(event),
+        "erp_spoke": erp_spoke(event),
+        "waiting": history.waiting(event),
+        "follow": follow(event, "fragments.state"),
+        "history": history.entries(event, queries.attempts(store(), event.id), queries.audit(store(), event.id)),
+        "offered": [action for action in allowed if people.may(person(), action)],
+    }
+
+
+def _row(event: EventSummary, *, elsewhere: bool = False) -> str:
+    return render_template(
+        "shared/_row.html",
+        event=event,
+        why=outcome(event),
+        follow=follow(event, "fragments.row"),
+        may_reprocess=people.may(person(), Action.REPROCESS),
+        elsewhere=elsewhere,
+    )
+
+
+def _announcing(page: str, event: EventSummary) -> AnyResponse:
+    """The fragment, and a sentence for those who cannot see it change."""
+    response = make_response(page)
+    text = outcome(event) or headline(event)
+    response.headers["HX-Trigger"] = json.dumps({"announce": {"text": text}})
+    return response

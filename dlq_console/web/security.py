@@ -1,0 +1,68 @@
+"""What protects every answer: headers that allow nothing from elsewhere, form tokens, cookies that scripts cannot read."""
+
+from __future__ import annotations
+
+from flask import Flask, Response, request
+from flask.sessions import SecureCookieSessionInterface
+from flask_wtf import CSRFProtect
+from werkzeug.middleware.proxy_fix import ProxyFix
+
+#: Largest request, in bytes.
+BODY_LIMIT = 1024 * 1024
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+HEADERS = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    # The form check on HTTPS needs the Referer of our own pages, so it may not be dropped altogether.
+    "Referrer-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+#: Checks the form token of every request that changes something. `csrf.exempt` a blueprint whose callers send no cookie.
+csrf = CSRFProtect()
+
+
+class _Sessions(SecureCookieSessionInterface):
+    """The cookie goes over HTTPS only, wherever the console is reached over HTTPS."""
+
+    def get_cookie_secure(self, app: Flask) -> bool:
+        return request.is_secure
+
+
+def install(app: Flask, *, trusted_proxies: int) -> None:
+    """Protect every answer of `app`.
+
+    Args:
+        app: the application.
+        trusted_proxies: how many reverse proxies set X-Forwarded headers; those of anybody else are not believed.
+    """
+    app.config.update(
+        MAX_CONTENT_LENGTH=BODY_LIMIT,
+        SESSION_COOKIE_NAME="dlq_console",
+        SESSION_COOKIE_HTTPONLY=True,
+        SESSION_COOKIE_SAMESITE="Lax",
+        # Operations screens stay open all day; the token lives as long as the session it is bound to.
+        WTF_CSRF_TIME_LIMIT=None,
+    )
+    app.session_interface = _Sessions()
+    csrf.init_app(app)
+    app.after_request(_add_headers)
+    if trusted_proxies:
+        hops = trusted_proxies
+        proxy = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops, x_port=hops, x_prefix=hops)
+        app.wsgi_app = proxy  # type: ignore[method-assign]  # the documented way to wrap an application
+
+
+def _add_headers(response: Response) -> Response:
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)
+    response.headers.setdefault("Cache-Control", "no-store")
+    return response

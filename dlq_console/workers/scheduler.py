@@ -1,0 +1,100 @@
+"""Who runs the periodic steps: every worker process can, a leader lease per step decides which one does."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from types import FrameType
+
+from dlq_console.clock import monotonic
+from dlq_console.errors import StoreUnavailable
+from dlq_console.runtime import Hub
+from dlq_console.store import leases
+from dlq_console.store.presence import new_worker_id
+from dlq_console.workers.steps import STEPS, Step
+
+logger = logging.getLogger(__name__)
+
+#: How often the steps are looked at, in seconds.
+TICK = 0.5
+#: A leader that was silent for so many periods of its step, or seconds, is followed by another.
+LEASE_PERIODS = 3
+SHORTEST_LEASE = 10.0
+
+
+class Scheduler:
+    """Runs the steps whose turn it is, as long as this process leads them."""
+
+    def __init__(self, hub: Hub, steps: tuple[Step, ...] = STEPS) -> None:
+        self._hub = hub
+        self._steps = steps
+        self._owner = new_worker_id()
+        self._next = {step.name: monotonic() for step in steps}
+
+    def run_due_steps(self) -> None:
+        """Run every step that is due here; an error of one is recorded and does not stop the others."""
+        for step in self._steps:
+            if monotonic() >= self._next[step.name]:
+                self._next[step.name] = monotonic() + step.every
+                self._run(step)
+
+    def run_until(self, stop: threading.Event) -> None:
+        """Run the steps until `stop` is set, then let others lead."""
+        while not stop.is_set():
+            try:
+                self.run_due_steps()
+            except StoreUnavailable as error:
+                logger.warning("the steps wait: %s", error)
+                stop.wait(5)
+            stop.wait(TICK)
+        try:
+            leases.give_back(self._hub.store, self._owner)
+        except StoreUnavailable as error:
+            logger.warning("the leader leases lapse by themselves: %s", error)
+
+    def _run(self, step: Step) -> None:
+        lease = max(SHORTEST_LEASE, LEASE_PERIODS * step.every)
+        if not leases.take(self._hub.store, step.name, self._owner, lease):
+            return
+        problem = None
+        try:
+            done = step.run(self._hub)
+            if done:
+                logger.info("step %s: %s", step.name, done)
+        except StoreUnavailable:
+            raise
+        except Exception as error:
+            logger.exception("step %s failed; it will be tried again", step.name)
+            problem = f"{type(error).__name__}: {error}"[:500]
+        leases.report(self._hub.store, step.name, self._owner, problem)
+
+
+class SchedulerThread:
+    """The scheduler inside a worker process: starts at once, ends at `stop`."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._stop = threading.Event()
+        self._thread = threading.Thread(
+            target=Scheduler(hub).run_until, args=(self._stop,), name="dlq-console-scheduler", daemon=True
+        )
+        self._thread.start()
+
+    def stop(self, timeout: float = 5) -> None:
+        """End it, waiting at most `timeout` seconds for a running step."""
+        self._stop.set()
+        self._thread.join(timeout)
+
+
+def run_scheduler(hub: Hub) -> int:
+    """Run the steps in this process until SIGTERM or SIGINT; returns the exit status."""
+    stop = threading.Event()
+
+    def ask_to_stop(_signal: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    signal.signal(signal.SIGTERM, ask_to_stop)
+    signal.signal(signal.SIGINT, ask_to_stop)
+    Scheduler(hub).run_until(stop)
+    hub.close()
+    return 0

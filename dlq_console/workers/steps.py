@@ -1,0 +1,86 @@
+"""What has to be done from time to time, whoever does it. Each step is safe to run twice and anywhere."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dlq_console.hub.execution import died
+from dlq_console.hub.failures import failure
+from dlq_console.runtime import Hub
+from dlq_console.store import claims, dispatching, presence, pruning, transitions
+
+logger = logging.getLogger(__name__)
+
+#: The most messages that one relay step sends for one account.
+RELAY_WINDOW = 200
+#: Chunks that one prune step deletes at most; what is left is for the next one.
+PRUNE_CHUNKS = 50
+
+
+def rescue(hub: Hub) -> int:
+    """End the runs whose worker died or froze: their lease has lapsed. Returns how many."""
+    rescued = 0
+    for event in transitions.lapsed(hub.store):
+        ending = died(event, hub.policy(event.kind), how="died or stopped answering")
+        rescued += transitions.end(hub.store, event, ending, lapsed_only=True)
+    return rescued
+
+
+def expire(hub: Hub) -> int:
+    """Bury what was not started in time. Returns how many."""
+    buried = 0
+    for event in transitions.overdue(hub.store):
+        late = "its expiry" if event.expires_at else "the longest wait its kind allows"
+        message = f"It was not started before {late}; its account was closed, or no worker had room for it."
+        buried += transitions.give_up(hub.store, event.id, failure("Expired", message))
+    return buried
+
+
+def relay(hub: Hub) -> int:
+    """Tell the broker of due events that it does not know or has lost. Returns how many were sent."""
+    if not hub.settings.broker_url:
+        return 0
+    sent = 0
+    for ready in claims.ready_accounts(hub.store):
+        if ready.room == 0:
+            continue
+        window = min(RELAY_WINDOW, 2 * ready.limit)
+        due = dispatching.take_unsent(hub.store, ready, window)
+        sent += hub.dispatch([hub.message(e.id, e.lease_epoch, e.kind, e.account) for e in due])
+    return sent
+
+
+def prune(hub: Hub) -> int:
+    """Delete old done and discarded events. Returns how many."""
+    deleted = 0
+    for _ in range(PRUNE_CHUNKS):
+        chunk = pruning.prune(hub.store, days=hub.settings.retention_days)
+        deleted += chunk
+        if chunk < pruning.CHUNK:
+            break
+    return deleted
+
+
+def forget_workers(hub: Hub) -> int:
+    """Delete the rows of workers that have been silent for a day. Returns how many."""
+    return presence.forget_dead(hub.store)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A periodic step. `every` is in seconds."""
+
+    name: str
+    run: Callable[[Hub], int]
+    every: float
+
+
+STEPS = (
+    Step("rescue", rescue, 3),
+    Step("relay", relay, 1),
+    Step("expire", expire, 15),
+    Step("forget_workers", forget_workers, 300),
+    Step("prune", prune, 600),
+)
