@@ -20,7 +20,7 @@ def dead_letters(found: DeadLetters) -> str:
         how_many = _dead_of(found.count, found.total)
     if found.biggest is None or found.count.number < 2:
         return how_many
-    return f"{how_many} {_cause(found.biggest, found.count)}"
+    return f"{how_many} {_cause(found.biggest)}"
 
 
 def overview(view: Overview) -> str:
@@ -81,7 +81,7 @@ def _dead_of(count: Count, total: Count) -> str:
     )
 
 
-def _cause(cause: Cause, count: Count) -> str:
+def _cause(cause: Cause) -> str:
     shown = display.current()
     words = {
         "error": cause.error if len(cause.error) <= _QUOTED else cause.error[: _QUOTED - 1] + "…",
@@ -89,10 +89,9 @@ def _cause(cause: Cause, count: Count) -> str:
         "where": cause.account or gettext("several accounts"),
         "since": shown.moment(cause.since),
     }
-    if count.capped or count.number > cause.sample:
-        return gettext(
-            "Biggest cause among the newest %(sample)s: “%(error)s” (%(number)s, %(where)s), since %(since)s.",
-            sample=shown.number(cause.sample),
-            **words,
-        )
-    return gettext("Biggest cause: “%(error)s” (%(number)s, %(where)s), since %(since)s.", **words)
+    if cause.complete:
+        return gettext("Biggest cause: “%(error)s” (%(number)s, %(where)s), since %(since)s.", **words)
+    # Only the newest ones were looked at, so the sentence claims no more than that.
+    return gettext(
+        "Biggest cause among the newest: “%(error)s” (%(number)s, %(where)s), since %(since)s.", **words
+    )

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from flask import Flask, g
+from flask import g
 from flask_babel import gettext
-from werkzeug.local import LocalProxy
 
 from dlq_console.clock import utc_now
 from dlq_console.store.events import Attempt, EventSummary
@@ -83,16 +82,6 @@ class Display:
         """How long ago a moment was, as an age: "4 min"."""
         number, unit = formats.coarse(self.now - moment)
         return f"{number} {unit}"
-
-
-def install(app: Flask) -> None:
-    """Give templates and macros `display` and the words that need no request."""
-    app.jinja_env.globals.update(
-        display=LocalProxy(current),
-        act_sentence=words.act_sentence,
-        role_word=words.role_word,
-        wait_word=words.wait_word,
-    )
 
 
 def current() -> Display:

@@ -14,6 +14,7 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from dlq_console.errors import ActionNotAllowed, EventNotFound, PayloadRefused, StoreUnavailable
 from dlq_console.store.filters import FilterError
+from dlq_console.store.people import PeopleError
 from dlq_console.web.auth import load_person
 
 
@@ -91,6 +92,7 @@ def install(app: Flask) -> None:
     app.register_error_handler(CSRFError, _form_token_wrong)
     app.register_error_handler(FilterError, lambda error: answer(problem(400, detail=error.message)))
     app.register_error_handler(PayloadRefused, lambda error: answer(problem(400, detail=error.message)))
+    app.register_error_handler(PeopleError, lambda error: answer(problem(400, detail=error.message)))
     app.register_error_handler(EventNotFound, lambda _error: answer(problem(404)))
     app.register_error_handler(ActionNotAllowed, lambda _error: answer(problem(409)))
     app.register_error_handler(StoreUnavailable, lambda _error: answer(problem(503)))

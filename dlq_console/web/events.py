@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from typing import Any
 
 from flask import Blueprint, abort, make_response, redirect, render_template, request, url_for
@@ -91,19 +93,27 @@ def _act(action: Action, event_id: int) -> AnyResponse:
 
 def _seen() -> int | None:
     """The epoch that the person saw, so that a click on an old page changes nothing."""
-    return request.form.get("seen", type=int)
+    text = request.form.get("seen", "")
+    if not text:
+        return None
+    if not re.fullmatch(r"[0-9]{1,18}", text):
+        abort(400)
+    return int(text)
 
 
 def _refused(event: Event) -> AnyResponse:
     """Somebody or something was faster: say who, and show the event as it is now."""
     shown = errors.problem(409, sentence=_what_happened(event))
     link = errors.Link(url_for("events.show", event_id=event.id), thing(event))
-    kept = request.form.get("note", "")
-    truth = ""
-    if "HX-Request" in request.headers:
-        in_row = request.form.get("view") == "row"
-        truth = _row(event, elsewhere=True) if in_row else render_template("event/_fragment.html", in_fragment=True, elsewhere=True, **_parts(event))
-    return errors.answer(errors.with_link(shown, link, kept), more=truth)
+    refusal = replace(shown, link=link, kept=request.form.get("note", ""))
+    return errors.answer(refusal, more=_truth(event) if "HX-Request" in request.headers else "")
+
+
+def _truth(event: Event) -> str:
+    """The event as it is, for its place on a page that is not the target of the answer."""
+    if request.form.get("view") == "row":
+        return _row(event, elsewhere=True)
+    return render_template("event/_fragment.html", elsewhere=True, in_fragment=True, **_parts(event))
 
 
 def _what_happened(event: Event) -> str:

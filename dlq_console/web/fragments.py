@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, abort, make_response, render_template, request, url_for
+from flask import Blueprint, Response, make_response, render_template, request, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
-from dlq_console.store import queries
 from dlq_console.store.filters import EventFilter
 from dlq_console.web import triage
-from dlq_console.web.auth import person, require_person
+from dlq_console.web.auth import require_person
 from dlq_console.web.events import EVENT_ID, event_fragment, found_event, row_fragment
 from dlq_console.web.follow import version_of
-from dlq_console.web.hub import store
 from dlq_console.web.lists import page_address
 
 fragments = Blueprint("fragments", __name__, url_prefix="/_f")
@@ -37,9 +35,7 @@ def events() -> AnyResponse:
 @fragments.get(f"/events/<{EVENT_ID}>/row")
 def row(event_id: int) -> AnyResponse:
     """The row of an event that was reprocessed, unless it is as the asker has it."""
-    event = queries.summaries(store(), [event_id], accounts=person().accounts).get(event_id)
-    if event is None:
-        abort(404)
+    event = found_event(event_id)
     if version_of(event) == request.args.get("seen"):
         return Response(status=204)
     return row_fragment(event)

@@ -58,7 +58,7 @@ def list_view(
     *,
     address: str,
     fragment: str,
-    fields: Iterable[str],
+    fields: set[str],
     facets: dict[str, Choices],
 ) -> ListView:
     """Everything around the rows.
@@ -78,13 +78,12 @@ def list_view(
         pairs = flt.query(cursor=cursor)
         return Turn(_with(address, pairs), _with(fragment, pairs))
 
-    shown = set(fields)
     return ListView(
         flt=flt,
         address=address,
         fragment=fragment,
         chips=[_chip(flt, address, name, value) for name, value in flt.query()],
-        kept=[(name, value) for name, value in flt.query() if name not in shown],
+        kept=[(name, value) for name, value in flt.query() if name not in fields],
         newer=turn(page.previous_cursor),
         older=turn(page.next_cursor),
         stopped_early=page.next_cursor is not None and len(page.items) < PAGE_SIZE,

@@ -64,7 +64,7 @@ def dead_letters_context() -> dict[str, Any]:
             found.page,
             address=url_for("triage.dead_letters"),
             fragment=url_for("fragments.dead_letters"),
-            fields=("kind", "account", "reason", "q", "entity"),
+            fields={"kind", "account", "reason", "q", "entity"},
             facets=_dead_letter_facets(flt, found),
         ),
     }
@@ -86,7 +86,8 @@ def events_context() -> dict[str, Any]:
             page,
             address=url_for("triage.events"),
             fragment=url_for("fragments.events"),
-            fields=("status", "reason", "kind", "account", "q", "entity"),
+            # A text field holds one value; several from an address are kept beside it.
+            fields={"status", "reason", "q", "entity"} | {name for name in ("kind", "account") if len(getattr(flt, name)) < 2},
             facets={
                 "status": [(str(status), shown.status(status).word) for status in Status],
                 "reason": [(str(reason), shown.reason(reason)) for reason in Reason],

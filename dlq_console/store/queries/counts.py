@@ -21,11 +21,14 @@ class Count:
     capped: bool = False
 
 
+ZERO = Count()
+
+
 def count(store: Store, flt: EventFilter, *, accounts: Accounts = None, cap: int = CAP) -> Count:
     """How many events match; at most `cap` where an index answers, and among the newest SCAN_LIMIT where none does."""
     route = route_for(store, flt, accounts)
     if route is None:
-        return Count()
+        return ZERO
     with store.read() as connection:
         route = narrowed(store, connection, route)
         statement = prepared(store, count_sql(route, cap), route.parameters)
@@ -36,7 +39,7 @@ def count(store: Store, flt: EventFilter, *, accounts: Accounts = None, cap: int
 def count_sql(route: Route, cap: int = CAP) -> str:
     """SQL for one row: how many rows were `walked`, and how many of them `matched`."""
     if not route.checked:
-        walked = route.rows("id", cap + 1, order=None)
+        walked = route.rows("id, finished_at", cap + 1)
         return f"SELECT count(*) AS walked, count(*) AS matched FROM ({walked}) AS walked"
     walked = route.rows(CHECKED, SCAN_LIMIT)
     return f"SELECT count(*) AS walked, count(*) FILTER (WHERE {route.check}) AS matched FROM ({walked}) AS walked"

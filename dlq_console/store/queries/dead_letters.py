@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from dlq_console.store.events import read_time
 from dlq_console.store.filters import EventFilter
-from dlq_console.store.queries.counts import Count, count_sql, read_count
+from dlq_console.store.queries.counts import ZERO, Count, count_sql, read_count
 from dlq_console.store.queries.distinct import distinct_sql
 from dlq_console.store.queries.pages import Page, read_page
 from dlq_console.store.queries.routes import ANY, CHECKED, Accounts, Route, prepared, route_for
@@ -24,7 +24,6 @@ CAUSE_SAMPLE = 500
 MAX_CHOICES = 200
 
 NO_PAGE = Page()
-ZERO = Count()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,23 +58,11 @@ class DeadLetters:
     reasons: tuple[str, ...] = DEAD_REASONS
 
 
-def _surroundings(visible: str, kind_is_visible: str) -> str:
-    """SQL for what does not depend on the filter: how many dead letters there are, and which kinds and accounts."""
-    dead = f"SELECT 1 FROM {{event}} WHERE status = 'dead' AND {visible} LIMIT {TOTAL_CAP + 1}"
-    kinds = distinct_sql("kind", "status = 'dead'", MAX_CHOICES)
-    accounts = distinct_sql("account", f"status = 'dead' AND {visible}", MAX_CHOICES)
-    return f"""
-SELECT 'total' AS field, '' AS name, count(*) AS number FROM ({dead}) AS dead
-UNION ALL SELECT 'kind', name, 0 FROM ({kinds}) AS kinds WHERE {kind_is_visible}
-UNION ALL SELECT 'account', name, 0 FROM ({accounts}) AS accounts
+#: Conditions that keep the choices to accounts that may be seen.
+_VISIBLE_ACCOUNT = "account IN :visible_list"
+_VISIBLE_KIND = """
+EXISTS (SELECT 1 FROM {event} e WHERE e.status = 'dead' AND e.account IN :visible_list AND e.kind = kinds.name)
 """
-
-
-ALL_ACCOUNTS = _surroundings(ANY, ANY)
-SOME_ACCOUNTS = _surroundings(
-    "account IN :visible_list",
-    "EXISTS (SELECT 1 FROM {event} e WHERE e.status = 'dead' AND e.account IN :visible_list AND e.kind = kinds.name)",
-)
 
 
 def dead_letters(
@@ -86,27 +73,40 @@ def dead_letters(
     Raises:
         FilterError: the cursor does not belong to this list.
     """
-    if accounts == ():
+    everything = route_for(store, EventFilter(), accounts, only=Status.DEAD)
+    if everything is None:
         return DeadLetters()
     route = route_for(store, flt, accounts, only=Status.DEAD)
     with store.read() as connection:
-        total, kinds, account_names = _read_surroundings(store, connection, accounts)
+        total, kinds, names = _read_surroundings(store, connection, everything, accounts)
         if route is None:
-            return DeadLetters(total=total, kinds=kinds, accounts=account_names)
+            return DeadLetters(total=total, kinds=kinds, accounts=names)
         page = read_page(store, connection, route, cursor=cursor, limit=limit)
         number, biggest = _read_figures(store, connection, route)
-    return DeadLetters(page, number, number if flt.is_empty else total, biggest, kinds, account_names)
+    return DeadLetters(page, number, number if flt.is_empty else total, biggest, kinds, names)
+
+
+def _surroundings_sql(everything: Route, *, restricted: bool) -> str:
+    """SQL for what does not depend on the filter: how many dead letters there are, and which kinds and accounts."""
+    account_is_visible = _VISIBLE_ACCOUNT if restricted else ANY
+    kinds = distinct_sql("kind, finished_at, id", "status = 'dead'", MAX_CHOICES)
+    names = distinct_sql("account, finished_at, id", f"status = 'dead' AND {account_is_visible}", MAX_CHOICES)
+    return f"""
+SELECT 'total' AS field, '' AS name, walked, matched FROM ({count_sql(everything, TOTAL_CAP)}) AS total
+UNION ALL SELECT 'kind', name, 0, 0 FROM ({kinds}) AS kinds WHERE {_VISIBLE_KIND if restricted else ANY}
+UNION ALL SELECT 'account', name, 0, 0 FROM ({names}) AS names
+"""
 
 
 def _read_surroundings(
-    store: Store, connection: Connection, accounts: Accounts
+    store: Store, connection: Connection, everything: Route, accounts: Accounts
 ) -> tuple[Count, tuple[str, ...], tuple[str, ...]]:
-    template = ALL_ACCOUNTS if accounts is None else SOME_ACCOUNTS
-    parameters = {} if accounts is None else {"visible_list": list(accounts)}
+    template = _surroundings_sql(everything, restricted=accounts is not None)
+    parameters = everything.parameters | ({} if accounts is None else {"visible_list": list(accounts)})
     rows = connection.execute(prepared(store, template, parameters), parameters).all()
     names = {field: tuple(row.name for row in rows if row.field == field) for field in ("kind", "account")}
-    total = next(row.number for row in rows if row.field == "total")
-    return Count(min(total, TOTAL_CAP), total > TOTAL_CAP), names["kind"], names["account"]
+    total = next(row for row in rows if row.field == "total")
+    return read_count(everything, total.walked, total.matched, TOTAL_CAP), names["kind"], names["account"]
 
 
 def _figures_sql(route: Route) -> str:

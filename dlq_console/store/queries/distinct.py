@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 
-def distinct_sql(column: str, condition: str, limit: int) -> str:
-    """SQL that yields `name`, each value of `column` once, in order: one look-up in an index per value.
+def distinct_sql(columns: str, condition: str, limit: int) -> str:
+    """SQL that yields `name`, each value of the first column once, in order: one look-up in an index per value.
 
     Args:
-        column: the first column of an index.
-        condition: the condition of that index, and at most further ones on the column itself.
+        columns: all columns of that index, because only the order that it alone has makes every engine choose it.
+        condition: the condition of that index, and at most further ones on the first column.
         limit: most values.
     """
-    smallest = f"SELECT min({column}) FROM {{event}} WHERE {condition}"
+    column = columns.split(",", maxsplit=1)[0]
+
+    def first(further: str) -> str:
+        return f"(SELECT {column} FROM {{event}} WHERE {condition} {further} ORDER BY {columns} LIMIT 1)"
+
     return f"""
 SELECT name FROM (
     WITH RECURSIVE found(name) AS (
-        {smallest}
+        SELECT {first("")}
         UNION ALL
-        SELECT ({smallest} AND {column} > found.name) FROM found WHERE found.name IS NOT NULL
+        SELECT {first(f"AND {column} > found.name")} FROM found WHERE found.name IS NOT NULL
     )
     SELECT name FROM found LIMIT {limit}
 ) AS {column}_names WHERE name IS NOT NULL

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,11 +10,13 @@ from typing import Any
 from sqlalchemy import Row
 
 from dlq_console.store.events import read_time
+from dlq_console.store.filters import EventFilter
 from dlq_console.store.presence import DEAD_AFTER
-from dlq_console.store.queries.counts import CAP, Count
+from dlq_console.store.queries.counts import CAP, ZERO, Count, count_sql, read_count
 from dlq_console.store.queries.distinct import distinct_sql
-from dlq_console.store.queries.routes import ANY, Accounts, prepared
+from dlq_console.store.queries.routes import ANY, Accounts, Route, prepared, route_for
 from dlq_console.store.scopes import ClosedScope, closed_scopes, method_name
+from dlq_console.store.states import Status
 from dlq_console.store.store import Store
 
 #: Largest exact figure of one account or kind.
@@ -72,32 +74,50 @@ class Overview:
     closed: tuple[ClosedScope, ...]
 
 
-def _capped(condition: str, cap: int) -> str:
-    return f"(SELECT count(*) FROM (SELECT 1 FROM {{event}} WHERE {condition} LIMIT {cap + 1}) AS few)"
+def _capped(condition: str, order: str) -> str:
+    return f"""
+(SELECT count(*) FROM (SELECT 1 FROM {{event}} WHERE {condition} ORDER BY {order} LIMIT {PART_CAP + 1}) AS few)
+"""
 
 
-def _totals(visible: str) -> str:
-    done = "status IN ('done', 'discarded') AND finished_at > {now} - {interval[3600]} AND status = 'done'"
+def _totals(dead: Route | None, visible: str) -> str:
     alive = f"FROM {{worker}} WHERE heartbeat_at > {{now}} - {{interval[{DEAD_AFTER}]}}"
+    # Bounded before it is checked: with the account beside it, an engine may prefer the long way through the account.
+    ended = f"""
+SELECT status, account FROM {{event}}
+WHERE status IN ('done', 'discarded') AND finished_at > {{now}} - {{interval[3600]}}
+ORDER BY finished_at DESC, id DESC LIMIT {CAP + 1}
+"""
     return f"""
 SELECT {{now}} AS at,
-    {_capped(f"status = 'dead' AND {visible}", CAP)} AS dead,
-    {_capped(f"{done} AND {visible}", CAP)} AS done,
+    dead.walked, dead.matched,
+    hour.ended, hour.done,
     (SELECT count(*) {alive}) AS workers,
     (SELECT coalesce(sum(slots), 0) {alive}) AS slots,
     (SELECT max(heartbeat_at) FROM {{worker}}) AS last_heartbeat
+FROM (
+    SELECT count(*) AS ended, count(*) FILTER (WHERE status = 'done' AND {visible}) AS done FROM ({ended}) AS ended
+) AS hour CROSS JOIN ({count_sql(dead) if dead else "SELECT 0 AS walked, 0 AS matched"}) AS dead
 """
 
 
 def _by_account(visible: str) -> str:
-    conditions = [f"{status} AND {visible}" for status in (READY, "status = 'running'", "status = 'dead'")]
-    names = " UNION ".join(distinct_sql("account", condition, MAX_PARTS) for condition in conditions)
-    # In the order of the index: next in line first.
-    ready = f"(SELECT status, due_at FROM {{event}} WHERE {READY} AND account = names.name LIMIT {PART_CAP + 1}) AS few"
+    names = " UNION ".join(
+        distinct_sql(columns, f"{condition} AND {visible}", MAX_PARTS)
+        for columns, condition in (
+            ("account, priority, next_run_at, id", READY),
+            ("account, lease_until, id", "status = 'running'"),
+            ("account, finished_at, id", "status = 'dead'"),
+        )
+    )
+    ready = f"""
+(SELECT status, due_at FROM {{event}} WHERE {READY} AND account = names.name
+    ORDER BY priority, next_run_at, id LIMIT {PART_CAP + 1}) AS next_in_line
+"""
     return f"""
 SELECT names.name,
-    {_capped("status = 'dead' AND account = names.name", PART_CAP)} AS dead,
-    {_capped("status = 'running' AND account = names.name", PART_CAP)} AS running,
+    {_capped("status = 'dead' AND account = names.name", "finished_at, id")} AS dead,
+    {_capped("status = 'running' AND account = names.name", "lease_until, id")} AS running,
     (SELECT count(*) FROM {ready} WHERE due_at <= {{now}}) AS due,
     (SELECT count(*) FROM {ready} WHERE status = 'failed') AS failed,
     (SELECT min(due_at) FROM {ready} WHERE due_at <= {{now}}) AS oldest_due
@@ -106,32 +126,35 @@ FROM ({names}) AS names ORDER BY dead DESC, name LIMIT {MAX_PARTS}
 
 
 def _by_kind(visible: str) -> str:
-    kinds = distinct_sql("kind", "status = 'dead'", MAX_PARTS)
-    dead = _capped(f"status = 'dead' AND kind = names.name AND {visible}", PART_CAP)
+    kinds = distinct_sql("kind, finished_at, id", "status = 'dead'", MAX_PARTS)
+    dead = _capped(f"status = 'dead' AND kind = names.name AND {visible}", "finished_at, id")
     return f"SELECT names.name, {dead} AS dead FROM ({kinds}) AS names ORDER BY dead DESC, name"
 
 
 def overview(store: Store, *, accounts: Accounts = None) -> Overview:
     """The figures of the overview page, in four statements."""
+    dead = route_for(store, EventFilter(), accounts, only=Status.DEAD)
     visible, parameters = (ANY, {}) if accounts is None else (VISIBLE, {"visible_list": list(accounts)})
 
-    def read(template: str) -> Iterable[Row[Any]]:
+    def read(template: str, parameters: dict[str, Any]) -> Sequence[Row[Any]]:
         return connection.execute(prepared(store, template, parameters), parameters).all()
 
     with store.read() as connection:
-        (totals,) = read(_totals(visible))
-        parts = tuple(_account(row) for row in read(_by_account(visible)))
-        kinds = tuple(KindFigures(row.name, _part(row.dead)) for row in read(_by_kind(visible)) if row.dead)
+        (totals,) = read(_totals(dead, visible), parameters | (dead.parameters if dead else {}))
+        parts = tuple(_account(row) for row in read(_by_account(visible), parameters))
+        kinds = tuple(
+            KindFigures(row.name, _part(row.dead)) for row in read(_by_kind(visible), parameters) if row.dead
+        )
     at = read_time(totals.at)
     assert at is not None, "the database tells the time"  # noqa: S101 - tells the type checker
     return Overview(
         at=at,
-        dead=Count(min(totals.dead, CAP), totals.dead > CAP),
+        dead=read_count(dead, totals.walked, totals.matched) if dead else ZERO,
         due=_sum(part.due for part in parts),
         failed=_sum(part.failed for part in parts),
         running=_sum(part.running for part in parts),
         oldest_due=min((part.oldest_due for part in parts if part.oldest_due), default=None),
-        done_last_hour=Count(min(totals.done, CAP), totals.done > CAP),
+        done_last_hour=Count(min(totals.done, CAP), totals.ended > CAP),
         workers=totals.workers,
         slots=totals.slots,
         last_heartbeat=read_time(totals.last_heartbeat),

@@ -1,0 +1,1 @@
+"""Does this machine reach the published figures? One module per figure, each a command of its own."""

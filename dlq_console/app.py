@@ -1,0 +1,46 @@
+"""The console: the table of contents of everything that is served."""
+
+from __future__ import annotations
+
+from flask import Flask
+from jinja2 import StrictUndefined
+
+from dlq_console.errors import ConfigurationError
+from dlq_console.runtime import Hub
+from dlq_console.settings import assets_path
+from dlq_console.web import assets, auth, errors, hub, i18n, security, templating
+from dlq_console.web.events import events
+from dlq_console.web.fragments import fragments
+from dlq_console.web.preferences import preferences
+from dlq_console.web.triage import triage
+
+
+def create_app(runtime: Hub) -> Flask:
+    """The WSGI application in front of a hub.
+
+    Raises:
+        ConfigurationError: there is no secret key to sign sessions and forms with.
+    """
+    settings = runtime.settings
+    if not settings.secret_key:
+        raise ConfigurationError(
+            "DLQ_SECRET_KEY is missing; make one with: python -c 'import secrets; print(secrets.token_hex(32))'"
+        )
+    app = Flask("dlq_console", template_folder=str(assets_path("templates")), static_folder=None)
+    app.config["SECRET_KEY"] = settings.secret_key
+    app.jinja_options = {"undefined": StrictUndefined, "trim_blocks": True}
+    app.extensions[hub.EXTENSION] = runtime
+
+    security.install(app, trusted_proxies=settings.trusted_proxies)
+    auth.limiter.init_app(app)
+    i18n.install(app)
+    templating.install(app)
+    errors.install(app)
+    assets.install(app, assets_path("static"))
+
+    app.register_blueprint(auth.auth)  # /login, /logout
+    app.register_blueprint(triage)  # /, /dead-letters, /events
+    app.register_blueprint(events)  # /events/<id> and what can be done there
+    app.register_blueprint(fragments)  # /_f/...: parts of those pages
+    app.register_blueprint(preferences)  # /settings/preferences
+    return app

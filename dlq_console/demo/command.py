@@ -1,0 +1,156 @@
+"""`dlq-console demo`: everything at once, on this machine, with invented data.
+
+One process tree: the simulated ERP, a worker, the console, and the producers in this process. On SQLite in table mode,
+unless DLQ_DATABASE_URL and DLQ_BROKER_URL say otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import socket
+import tempfile
+import threading
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from dlq_console.clock import monotonic
+from dlq_console.demo.children import Children
+from dlq_console.demo.producers import Production, run_producer
+from dlq_console.demo.summary import Summary, count_events, summarise
+from dlq_console.errors import ConfigurationError
+from dlq_console.runtime import Hub
+from dlq_console.settings import read_settings
+from dlq_console.store import people
+
+#: Of the invented customers; the ERP and the producers must agree on it.
+SEED = 2026
+HOST = "127.0.0.1"
+#: How many events the demo's worker runs at once.
+SLOTS = 8
+#: Log-ins that the demo makes: name and role.
+LOGINS = (("operator", "operator"), ("viewer", "viewer"), ("admin", "admin"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demo:
+    """What the command line asks for. `seconds`: None runs until Ctrl-C; `rate` is in events per second."""
+
+    port: int = 8000
+    data: Path | None = None
+    seconds: float | None = None
+    rate: float = 2.0
+
+
+def run_demo(demo: Demo) -> int:
+    """Start everything, say where it is, wait, stop everything; returns the exit status.
+
+    Raises:
+        ConfigurationError: the port is taken, or something did not start.
+    """
+    _refuse_taken_port(demo.port)
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    with ExitStack() as stack:
+        folder = demo.data or Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="dlq-console-demo-"))
+        )
+        folder.mkdir(parents=True, exist_ok=True)
+        environment = _environment(folder)
+        hub = Hub(read_settings(database_url=environment["DLQ_DATABASE_URL"]))
+        stack.callback(hub.close)
+        hub.migrate()
+        logins = _make_logins(hub)
+        before = count_events(hub)
+        children = stack.enter_context(Children(environment))
+        erp = children.start_erp(SEED, folder / "erp.jsonl")
+        console = children.start_console(HOST, demo.port)
+        children.start_worker(SLOTS)
+        _greet(console, erp, logins, hub, demo)
+        production = _produce(hub, demo, stop, children, first_number=8800 + 10 * before)
+        children.stop_worker()
+        summary = summarise(hub, before=before, created=production.created, folded=production.folded)
+        _say_goodbye(summary)
+    return 0 if summary.lost == 0 and not children.fallen else 1
+
+
+def _refuse_taken_port(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            raise ConfigurationError(f"Port {port} is taken; choose another one with --port.") from None
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """The environment of the children: the caller's own settings win, except for the handlers."""
+    database = f"sqlite:///{folder.resolve()}/demo.db"
+    defaults = {"DLQ_DATABASE_URL": database, "DLQ_SECRET_KEY": secrets.token_urlsafe(32)}
+    own = {name: value for name, value in os.environ.items() if value}
+    return defaults | own | {"DLQ_APP": "dlq_console.demo.handlers:hub"}
+
+
+def _make_logins(hub: Hub) -> dict[str, str]:
+    """Fresh passwords every time: the database may be a real one."""
+    known = {entry.person.name for entry in people.list_users(hub.store)}
+    passwords = {}
+    for name, role in LOGINS:
+        login = f"demo-{name}"
+        passwords[login] = secrets.token_urlsafe(9)
+        if login in known:
+            people.set_password(hub.store, login, passwords[login])
+        else:
+            people.add_user(hub.store, login, passwords[login], role=role)
+    return passwords
+
+
+def _produce(
+    hub: Hub, demo: Demo, stop: threading.Event, children: Children, *, first_number: int
+) -> Production:
+    """Make traffic until the time is over, Ctrl-C, or a child that should not have ended."""
+    made: list[Production] = []
+
+    def work() -> None:
+        made.append(run_producer(hub, demo.rate, demo.seconds, SEED, stop, first_number=first_number))
+
+    producer = threading.Thread(target=work, name="demo-producers")
+    producer.start()
+    ends = None if demo.seconds is None else monotonic() + demo.seconds
+    while not stop.wait(0.5) and (ends is None or monotonic() < ends):
+        if children.look():
+            break
+    stop.set()
+    producer.join(30)
+    return made[0] if made else Production(0, 0)
+
+
+def _greet(console: str, erp: str, logins: dict[str, str], hub: Hub, demo: Demo) -> None:
+    mode = "through Celery" if hub.settings.broker_url else "in table mode"
+    database = "SQLite" if hub.store.sqlite else "PostgreSQL"
+    print(f"\nDLQ Console demo, {mode} on {database}. Everything in it is invented.\n")
+    print(f"  Console        {console}")
+    for name, password in logins.items():
+        print(f"    log in as    {name}   password {password}")
+    print(f"  Simulated ERP  {erp}\n")
+    print("Three things to try (give it half a minute to collect failures):")
+    print(f"  1. Open {console}/dead-letters and read why an order did not reach its account.")
+    print(
+        f"  2. Open {erp}, register the customer that the order was refused for, go back and click Reprocess."
+    )
+    print("  3. Start an outage of an account in the ERP and watch its events wait and heal by themselves.")
+    ending = (
+        "Ctrl-C stops everything." if demo.seconds is None else f"It ends by itself after {demo.seconds:g} s."
+    )
+    print(f"\n{ending}", flush=True)
+
+
+def _say_goodbye(summary: Summary) -> None:
+    print(
+        f"\nevents in {summary.created} (repeats folded {summary.folded}) · done {summary.done} · "
+        f"retried {summary.retried} · dead {summary.dead} · still waiting {summary.waiting} · lost = {summary.lost}",
+        flush=True,
+    )

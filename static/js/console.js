@@ -1,0 +1,116 @@
+// What the console adds to htmx: following pauses in hidden tabs and ends with the session, problems are told aloud,
+// nobody loses the keyboard focus or typed text to a swap, menus close like menus.
+"use strict";
+
+(() => {
+  const problem = document.getElementById("problem");
+  const news = document.getElementById("news");
+  // Elements that no longer follow their event, because they may not or it is gone.
+  const stopped = new WeakSet();
+  let focusLost = null;
+
+  const follows = (element) => element.hasAttribute("data-follows");
+  const everyFollower = () => document.querySelectorAll("[data-follows]");
+
+  // Problems
+
+  function addDismiss() {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "dismiss";
+    button.textContent = "×";
+    button.setAttribute("aria-label", problem.dataset.dismiss);
+    button.addEventListener("click", () => problem.replaceChildren());
+    problem.append(button);
+  }
+
+  function tell(text) {
+    const paragraph = document.createElement("p");
+    paragraph.textContent = text;
+    problem.replaceChildren(paragraph);
+    addDismiss();
+  }
+
+  document.addEventListener("htmx:sendError", () => tell(problem.dataset.unreachable));
+  document.addEventListener("htmx:timeout", () => tell(problem.dataset.slow));
+
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const { xhr, elt } = event.detail;
+    if (xhr.status >= 400) {
+      if (follows(elt) && xhr.status < 500) stopped.add(elt);
+      // The console's own answers say where they belong; anything else came from something in between.
+      if (xhr.getResponseHeader("HX-Retarget") === "#problem") event.detail.shouldSwap = true;
+      else tell(problem.dataset.failed);
+      return;
+    }
+    if (!follows(elt)) problem.replaceChildren();
+  });
+
+  // Following
+
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    const { elt } = event.detail;
+    if (follows(elt) && (document.hidden || stopped.has(elt))) event.preventDefault();
+  });
+
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) everyFollower().forEach((element) => htmx.trigger(element, "look"));
+  });
+
+  document.addEventListener("announce", (event) => {
+    news.textContent = event.detail.text;
+  });
+
+  // Focus and typed text
+
+  const hasTypedText = (region) =>
+    [...region.querySelectorAll("input:not([type=hidden]):not([type=checkbox]), textarea")].some(
+      (field) => field.value !== field.defaultValue || field === document.activeElement,
+    );
+
+  // Parts that come along with an answer wait while somebody writes in their place.
+  document.addEventListener("htmx:oobBeforeSwap", (event) => {
+    const { target } = event.detail;
+    if (target.contains(document.activeElement)) focusLost = target.id;
+    if (hasTypedText(target)) event.detail.shouldSwap = false;
+  });
+
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const { target } = event.detail;
+    if (event.detail.shouldSwap && target.contains(document.activeElement)) focusLost = target.id;
+    if (event.detail.elt.contains(document.activeElement)) focusLost = target.id;
+  });
+
+  document.addEventListener("htmx:afterSettle", () => {
+    if (problem.firstChild && !problem.querySelector(".dismiss")) addDismiss();
+    if (focusLost && document.activeElement === document.body) {
+      const place = document.getElementById(focusLost);
+      const goal = place?.querySelector("a[href], button, [tabindex]") ?? place;
+      goal?.focus({ preventScroll: true });
+    }
+    focusLost = null;
+  });
+
+  // Menus: one at a time; a click elsewhere or Escape closes it
+
+  const openMenus = () => document.querySelectorAll("details.menu[open]");
+
+  document.addEventListener("click", (event) => {
+    openMenus().forEach((menu) => {
+      if (!menu.contains(event.target)) menu.open = false;
+    });
+  });
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    openMenus().forEach((menu) => {
+      if (menu.contains(document.activeElement)) menu.querySelector("summary").focus();
+      menu.open = false;
+    });
+  });
+
+  // A page from the browser's memory may show what is over, to somebody who has logged out.
+  window.addEventListener("pageshow", (event) => {
+    if (event.persisted) window.location.reload();
+  });
+})();
