@@ -34,6 +34,9 @@ def in_processes(
         work: a function of a module; it calls `start()` once it is ready, then does what is measured.
         arguments: passed on to `work`.
         named: passed on to `work`.
+
+    Raises:
+        ChildProcessError: one of them failed; its traceback stands above.
     """
     barrier = _context.Barrier(count, timeout=_READY_WITHIN)
     pipes = [_context.Pipe(duplex=False) for _ in range(count)]
@@ -46,10 +49,13 @@ def in_processes(
     for _, theirs in pipes:
         # Only the child holds it now, so that its death ends the wait below.
         theirs.close()
-    answers = [ours.recv() for ours, _ in pipes]
-    for process in processes:
-        process.join()
-    return answers
+    try:
+        return [ours.recv() for ours, _ in pipes]
+    except EOFError:
+        raise ChildProcessError("a process of the benchmark failed") from None
+    finally:
+        for process in processes:
+            process.join()
 
 
 def _run(answer: Connection, barrier: Barrier, work: Callable[..., Any], arguments: Any, named: Any) -> None:

@@ -75,4 +75,4 @@ def _insert(store: Store, group: Group, first: int) -> str:
         "'group-' || (n % 97)" if dead else "NULL",
     )  # fmt: skip
     series = _SERIES[store.sqlite].format(first=first, last=first + group.count - 1)
-    return f"INSERT INTO {{event}} ({_COLUMNS}) SELECT {', '.join(values)} FROM {series} AS rows"
+    return f"INSERT INTO {{event}} ({_COLUMNS}) SELECT {', '.join(values)} FROM {series} AS rows"  # noqa: S608 - constants of this module

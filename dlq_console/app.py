@@ -8,7 +8,7 @@ from jinja2 import StrictUndefined
 from dlq_console.errors import ConfigurationError
 from dlq_console.runtime import Hub
 from dlq_console.settings import assets_path
-from dlq_console.web import assets, auth, errors, hub, i18n, security, templating
+from dlq_console.web import api, assets, auth, errors, health_probes, hub, i18n, security, templating
 from dlq_console.web.events import events
 from dlq_console.web.fragments import fragments
 from dlq_console.web.preferences import preferences
@@ -43,4 +43,6 @@ def create_app(runtime: Hub) -> Flask:
     app.register_blueprint(events)  # /events/<id> and what can be done there
     app.register_blueprint(fragments)  # /_f/...: parts of those pages
     app.register_blueprint(preferences)  # /settings/preferences
+    app.register_blueprint(health_probes.blueprint)  # /healthz, /readyz
+    api.init_app(app)  # /api/v1/...
     return app

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 #: What stands in the place of a secret.
@@ -53,7 +54,7 @@ _TEXT_RULES = (
 def is_secret(name: str) -> bool:
     """Whether a field of this name (`access_token`, `clientSecret`, `CPF`) holds what should not be shown."""
     words = [word.lower() for word in _WORD.findall(name)]
-    pairs = {first + second for first, second in zip(words, words[1:], strict=False)}
+    pairs = {first + second for first, second in pairwise(words)}
     return not SECRET_WORDS.isdisjoint(words) or not SECRET_PAIRS.isdisjoint(pairs | set(words))
 
 

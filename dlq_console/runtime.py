@@ -5,22 +5,22 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 from sqlalchemy import Connection
-from sqlalchemy.orm import Session
 
 from dlq_console.clock import monotonic
 from dlq_console.errors import EventNotFound
 from dlq_console.hub import actions
-from dlq_console.hub.after_commit import after_commit
+from dlq_console.hub.after_commit import after_commit, perform
 from dlq_console.hub.dispatch import Message, NoPublisher, Publisher
-from dlq_console.hub.enqueue import Enqueued, NewEvent, OnDuplicate, connection_of
+from dlq_console.hub.enqueue import AnySession, Enqueued, NewEvent, OnDuplicate, connection_of
 from dlq_console.hub.execution import run_claimed
 from dlq_console.hub.handlers import AnyHandler, Registry
 from dlq_console.hub.policy import DEFAULT_POLICY, Policy
@@ -55,7 +55,7 @@ class Hub:
         )
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self.after_fork()
-        os.register_at_fork(after_in_child=self.after_fork)
+        _living.add(self)
 
     @classmethod
     def from_env(cls) -> Hub:
@@ -90,6 +90,7 @@ class Hub:
         self._kinds: dict[str, PublishedKind] = {}
         self._kinds_until = 0.0
         self._worker = ""
+        self._published: list[PublishedKind] = []
 
     def close(self) -> None:
         """Close connections; the hub may be used again afterwards, except one made by `in_memory`."""
@@ -112,7 +113,14 @@ class Hub:
 
     def publish_kinds(self, worker: str) -> None:
         """Tell producers and the console what this process can run."""
-        kinds.publish(self.store, self.registry.kinds(), worker)
+        published = self.registry.kinds()
+        kinds.publish(self.store, published, worker)
+        self._published = published
+
+    def _publish_new_kinds(self) -> None:
+        # The claim reads attempts, time limit and provider of a kind where workers have published them.
+        if self.registry.kinds() != self._published:
+            self.publish_kinds(self.worker)
 
     def known_kinds(self) -> dict[str, PublishedKind]:
         """The kinds that workers have published; may be some seconds old."""
@@ -131,7 +139,7 @@ class Hub:
         account: str,
         entity_id: str,
         payload: Any,
-        session: Session | Connection | None = None,
+        session: AnySession | None = None,
         idempotency_key: str | None = None,
         version: str | None = None,
         run_at: datetime | None = None,
@@ -172,6 +180,8 @@ class Hub:
             ),
             origin,
         )
+        if on_duplicate not in get_args(OnDuplicate):
+            raise ValueError('on_duplicate: write "return" or "reprocess_dead".')
         if on_duplicate == "return":
             return self._enqueue([new], session, partial(self._insert, new))[0]
         return self._enqueue([new], session, partial(self._insert_or_revive, new), transaction=True)[0]
@@ -180,7 +190,7 @@ class Hub:
         self,
         events: Iterable[NewEvent],
         *,
-        session: Session | Connection | None = None,
+        session: AnySession | None = None,
         origin: str | None = None,
     ) -> list[Enqueued]:
         """Put many events in, all or none; the answers stand in the order of the events.
@@ -194,30 +204,31 @@ class Hub:
     def _enqueue(
         self,
         news: Sequence[Intention],
-        session: Session | Connection | None,
+        session: AnySession | None,
         insert: Callable[[Connection], list[Ingested]],
         *,
         transaction: bool = False,
     ) -> list[Enqueued]:
         if session is not None:
-            connection = connection_of(session)
+            connection = connection_of(session, self.store.engines.dialect)
             made = insert(connection)
             after_commit(connection, partial(self._entered, news, made))
         else:
-            with self.store.write() if transaction else self.store.single_statement() as connection:
-                made = insert(connection)
-            self._entered(news, made)
+            made = self.store.transact(insert) if transaction else self._in_one_statement(insert)
+            perform([partial(self._entered, news, made)])
         return [
             Enqueued(id=each.id, created=each.created, status=each.status, load=self.get) for each in made
         ]
+
+    def _in_one_statement(self, insert: Callable[[Connection], list[Ingested]]) -> list[Ingested]:
+        with self.store.single_statement() as connection:
+            return insert(connection)
 
     def _insert(self, new: Intention, connection: Connection) -> list[Ingested]:
         return [ingest.insert_one(self.store, connection, new)]
 
     def _insert_all(self, news: Sequence[Intention], connection: Connection) -> list[Ingested]:
-        # A savepoint, so that a refusal of one leaves the caller's transaction as it was.
-        with connection.begin_nested():
-            return ingest.insert_many(self.store, connection, news)
+        return ingest.insert_many(self.store, connection, news)
 
     def _insert_or_revive(self, new: Intention, connection: Connection) -> list[Ingested]:
         made = ingest.insert_one(self.store, connection, new)
@@ -232,7 +243,9 @@ class Hub:
             max_wait=new.max_wait,
             seen_epoch=made.lease_epoch,
         )
-        return [made] if epoch is None else [replace(made, status=Status.PENDING, lease_epoch=epoch)]
+        if epoch is None:
+            return [made]
+        return [replace(made, status=Status.PENDING, lease_epoch=epoch, to_send=True)]
 
     def _intention(self, new: NewEvent, origin: str | None) -> Intention:
         policy = self.policy(new.kind)
@@ -264,9 +277,7 @@ class Hub:
                 [
                     self.message(each.id, each.lease_epoch, new.kind, new.account)
                     for new, each in zip(news, made, strict=True)
-                    if each.status == Status.PENDING
-                    and new.run_at is None
-                    and (each.created or each.lease_epoch)
+                    if each.to_send
                 ]
             )
 
@@ -326,6 +337,7 @@ class Hub:
         Raises:
             EventNotFound: there is no such event.
         """
+        self._publish_new_kinds()
         event = claims.claim_one(
             self.store, event_id, worker=self.worker, lease_seconds=self.settings.lease_seconds
         )
@@ -335,6 +347,7 @@ class Hub:
 
     def run_due(self, limit: int = 100) -> int:
         """Run up to `limit` due events in this process, one after the other; returns how many were run."""
+        self._publish_new_kinds()
         ran = 0
         while ran < limit:
             events = claims.claim_any(
@@ -388,7 +401,7 @@ class Hub:
             note=note,
             attempts=attempts,
             after=after,
-            max_wait=DEFAULT_POLICY.max_wait,
+            max_wait=self.policy(self.get(event_id).kind).max_wait,
             seen_epoch=seen_epoch,
         )
         # Nothing is sent from here: a click never waits for a broker, the relay of the workers sends it.
@@ -420,3 +433,14 @@ class Hub:
             timeout=known.timeout,
             **{name: known.policy[name] for name in ("base_delay", "max_delay", "jitter", "max_wait")},
         )
+
+
+_living: weakref.WeakSet[Hub] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for hub in list(_living):
+        hub.after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -12,6 +12,9 @@ from dlq_console.store.store import Store
 
 #: Characters of a note that are kept.
 NOTE_LIMIT = 2_000
+#: Characters of the name of whoever acts.
+ACTOR_LIMIT = 200
+MOST_ATTEMPTS = 100
 #: The longest that a reprocess may be put off, in seconds.
 LONGEST_AFTER = 30 * 86_400
 
@@ -42,9 +45,10 @@ def reprocess(
     Raises:
         EventNotFound: there is no such event.
         ActionNotAllowed: its status does not allow it, or it is not as the person saw it.
+        PayloadRefused: an argument is beyond its limits.
     """
-    if attempts is not None and not 1 <= attempts <= 100:
-        raise PayloadRefused("attempts: write a whole number from 1 to 100.")
+    if attempts is not None and not (type(attempts) is int and 1 <= attempts <= MOST_ATTEMPTS):
+        raise PayloadRefused(f"attempts: write a whole number from 1 to {MOST_ATTEMPTS}.")
     if not 0 <= after <= LONGEST_AFTER:
         raise PayloadRefused(f"after: write a number of seconds from 0 to {LONGEST_AFTER}.")
     with store.write() as connection:
@@ -52,7 +56,7 @@ def reprocess(
             store,
             connection,
             event_id,
-            actor=actor,
+            actor=check_text(actor, "actor", max_length=ACTOR_LIMIT),
             note=clean_note(note),
             max_attempts=attempts,
             after=after,
@@ -75,7 +79,12 @@ def discard(
     """
     with store.write() as connection:
         epoch = transitions.discard(
-            store, connection, event_id, actor=actor, note=clean_note(note), seen_epoch=seen_epoch
+            store,
+            connection,
+            event_id,
+            actor=check_text(actor, "actor", max_length=ACTOR_LIMIT),
+            note=clean_note(note),
+            seen_epoch=seen_epoch,
         )
         if epoch is None:
             raise _refusal(transitions.status_of(store, connection, event_id), Action.DISCARD)
@@ -89,7 +98,8 @@ def clean_note(note: str | None) -> str | None:
     """
     if note is None or not note.strip():
         return None
-    lines = [check_text(line, "note", max_length=NOTE_LIMIT, allow_empty=True) for line in note.splitlines()]
+    lines = note.expandtabs(4).splitlines()
+    lines = [check_text(line, "note", max_length=NOTE_LIMIT, allow_empty=True) for line in lines]
     text = redact_text("\n".join(lines).strip())
     if len(text) > NOTE_LIMIT:
         raise PayloadRefused(f"note: it is longer than {NOTE_LIMIT} characters; shorten it.")

@@ -1,19 +1,19 @@
 """How to act once somebody else's transaction has committed, and only then.
 
 SQLAlchemy tells of a commit before it happens. So the commit is only noted, and the acts follow at the next sign that
-it went through: the connection goes back to its pool, or begins anew. A commit that fails is followed by a rollback,
-which drops them; so does the rollback of the savepoint in which they were asked for. Listening on the connection
-rather than on a Session serves both, also a Session that joined an outer transaction.
+it went through: the connection goes back to its pool, or begins anew. A commit that fails drops them; so does the
+rollback of the transaction, or of the savepoint in which they were asked for. Listening on the connection rather than
+on a Session serves both, also a Session that joined an outer transaction.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import Connection, Engine, ExceptionContext, event
 
 logger = logging.getLogger(__name__)
 
@@ -23,29 +23,43 @@ _KEY = "dlq_console.after_commit"
 
 @dataclass
 class _Pending:
-    """What is to be done for one connection, and how much of it each open savepoint found there."""
+    """What is to be done for one connection, each with the savepoints in which it was asked for."""
 
-    acts: list[Act] = field(default_factory=list)
-    savepoints: list[tuple[str, int]] = field(default_factory=list)
+    acts: list[tuple[Act, frozenset[str]]] = field(default_factory=list)
     committed: bool = False
 
 
 def after_commit(connection: Connection, act: Act) -> None:
     """Call `act` when the transaction of `connection` has committed. An error of `act` is logged, never raised."""
+    if connection.get_execution_options().get("isolation_level") == "AUTOCOMMIT":
+        perform([act])
+        return
     _listen(connection.engine)
-    connection.info.setdefault(_KEY, _Pending()).acts.append(act)
+    connection.info.setdefault(_KEY, _Pending()).acts.append((act, _savepoints(connection)))
+
+
+def perform(acts: Iterable[Act]) -> None:
+    """Do what was waiting for a commit. It has happened, so an error is logged and never raised."""
+    for act in acts:
+        try:
+            act()
+        except Exception:
+            logger.exception("after the commit: the relay will send what could not be sent now")
 
 
 def _listen(engine: Engine) -> None:
     if event.contains(engine, "commit", _on_commit):
         return
     event.listen(engine, "commit", _on_commit)
+    event.listen(engine, "commit_twophase", _on_commit_twophase)
+    event.listen(engine, "handle_error", _on_error)
     event.listen(engine, "rollback", _on_rollback)
-    event.listen(engine, "savepoint", _on_savepoint)
+    event.listen(engine, "rollback_twophase", _on_rollback_twophase)
     event.listen(engine, "rollback_savepoint", _on_rollback_savepoint)
-    event.listen(engine, "release_savepoint", _on_release_savepoint)
-    event.listen(engine, "begin", _on_begin)
     event.listen(engine, "checkin", _on_checkin)
+    if not event.contains(Engine, "begin", _on_begin):
+        # For all engines, because such listeners come first: one of the caller's own may take SQLite's only write lock.
+        event.listen(Engine, "begin", _on_begin)
 
 
 def _on_commit(connection: Connection) -> None:
@@ -54,31 +68,43 @@ def _on_commit(connection: Connection) -> None:
         pending.committed = True
 
 
+def _on_commit_twophase(connection: Connection, _xid: Any, _is_prepared: bool) -> None:
+    _on_commit(connection)
+
+
+def _on_error(context: ExceptionContext) -> None:
+    connection = context.connection
+    if connection is None or connection.closed or connection.invalidated:
+        return
+    pending = connection.info.get(_KEY)
+    # No statement can come between a commit and the begin that follows it, so it was the commit that failed.
+    if pending is not None and pending.committed:
+        del connection.info[_KEY]
+
+
 def _on_rollback(connection: Connection) -> None:
     connection.info.pop(_KEY, None)
 
 
-def _on_savepoint(connection: Connection, name: str) -> None:
-    pending = connection.info.get(_KEY)
-    if pending is not None:
-        pending.savepoints.append((name, len(pending.acts)))
+def _on_rollback_twophase(connection: Connection, _xid: Any, _is_prepared: bool) -> None:
+    _on_rollback(connection)
 
 
 def _on_rollback_savepoint(connection: Connection, name: str, _context: Any) -> None:
     pending = connection.info.get(_KEY)
-    if pending is None:
-        return
-    # A name we do not know was opened before anything was asked for, so all of it came later.
-    depth = next((depth for depth, mark in enumerate(pending.savepoints) if mark[0] == name), None)
-    found = 0 if depth is None else pending.savepoints[depth][1]
-    del pending.acts[found:]
-    del pending.savepoints[depth or 0 :]
-
-
-def _on_release_savepoint(connection: Connection, name: str, _context: Any) -> None:
-    pending = connection.info.get(_KEY)
     if pending is not None:
-        pending.savepoints = [mark for mark in pending.savepoints if mark[0] != name]
+        pending.acts = [(act, savepoints) for act, savepoints in pending.acts if name not in savepoints]
+
+
+def _savepoints(connection: Connection) -> frozenset[str]:
+    """The names of the savepoints that are open now."""
+    names = []
+    nested = connection.get_nested_transaction()
+    while nested is not None:
+        # SQLAlchemy tells the name nowhere else: its event comes before the name is made.
+        names.append(nested._savepoint)  # noqa: SLF001
+        nested = nested._previous_nested  # noqa: SLF001
+    return frozenset(names)
 
 
 def _on_begin(connection: Connection) -> None:
@@ -91,11 +117,6 @@ def _on_checkin(_dbapi_connection: Any, record: Any) -> None:
 
 def _perform(info: dict[Any, Any]) -> None:
     pending = info.get(_KEY)
-    if pending is None or not pending.committed:
-        return
-    del info[_KEY]
-    for act in pending.acts:
-        try:
-            act()
-        except Exception:
-            logger.exception("after the commit: the relay will send what could not be sent now")
+    if pending is not None and pending.committed:
+        del info[_KEY]
+        perform(act for act, _ in pending.acts)

@@ -8,11 +8,12 @@ from datetime import datetime
 from typing import Any, Literal
 
 from sqlalchemy import Connection
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, scoped_session
 
 from dlq_console.store.events import Event
 
 OnDuplicate = Literal["return", "reprocess_dead"]
+AnySession = Session | scoped_session[Any] | Connection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,15 +52,25 @@ class Enqueued:
         return self.load(self.id)
 
 
-def connection_of(session: object) -> Connection:
+def connection_of(session: object, dialect: str) -> Connection:
     """The SQLAlchemy connection that `session` works on; its transaction is the one the event joins.
 
+    Args:
+        session: a Session, a `scoped_session` or a Connection.
+        dialect: name of the hub's own database; the tables can only be in a database of that make.
+
     Raises:
-        TypeError: it is neither a Session nor a Connection.
+        TypeError: it is something else, or a connection to a database of another make.
     """
-    if isinstance(session, Session):
-        return session.connection()
-    if isinstance(session, Connection):
-        return session
-    name = type(session).__name__
-    raise TypeError(f"enqueue(session=...) takes a SQLAlchemy Session or Connection, not {name}.")
+    if isinstance(session, scoped_session):
+        session = session()
+    connection = session.connection() if isinstance(session, Session) else session
+    if not isinstance(connection, Connection):
+        name = type(session).__name__
+        raise TypeError(f"enqueue(session=...) takes a SQLAlchemy Session or Connection, not {name}.")
+    if connection.dialect.name != dialect:
+        raise TypeError(
+            f"enqueue(session=...) joins a transaction of the hub's own {dialect} database, "
+            f"not of one on {connection.dialect.name}."
+        )
+    return connection

@@ -4,10 +4,12 @@ The claim was the first transaction; here the handler runs and the second one wr
 raises decides:
 
     nothing                     done, its result stored
-    TransientError, retry_on    tried again after the policy's wait; dead `exhausted` after the last attempt
+    TransientError, retry_on,
+    MemoryError                 tried again after the policy's wait; dead `exhausted` after the last attempt
     PermanentError              dead `permanent`
     RateLimited                 its scope is closed; given back unspent
     OutcomeUnknown              as policy.on_unknown says: tried again, or dead `in_doubt`
+    TimeLimitReached            as TransientError; raised into the handler by its worker
     LeaseLost                   nothing: somebody else owns the event
     anything else               dead `unclassified`
 
@@ -19,6 +21,7 @@ from __future__ import annotations
 import logging
 import math
 import time
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -26,7 +29,6 @@ from dlq_console.clock import monotonic
 from dlq_console.errors import (
     LeaseLost,
     OutcomeUnknown,
-    PayloadRefused,
     PermanentError,
     RateLimited,
     StoreUnavailable,
@@ -34,8 +36,9 @@ from dlq_console.errors import (
 )
 from dlq_console.hub.failures import failure, failure_of
 from dlq_console.hub.handlers import Handler, Registry, Run
+from dlq_console.hub.handlers import TimeLimitReached as TimeLimitReached
 from dlq_console.hub.policy import DEFAULT_POLICY, Policy
-from dlq_console.store import scopes, transitions
+from dlq_console.store import kinds, scopes, transitions
 from dlq_console.store.canonical import encode_payload
 from dlq_console.store.events import Event
 from dlq_console.store.states import Outcome, Reason
@@ -47,28 +50,49 @@ logger = logging.getLogger(__name__)
 #: An event without a handler is looked at again after so many seconds, and is dead after the second number.
 NO_HANDLER_DELAY = 30
 NO_HANDLER_LIMIT = 3600
+#: How long a scope is closed where the provider names no time, in seconds.
+USUAL_CLOSURE = 60.0
 #: The longest that one answer of a provider may close a scope, in seconds.
 LONGEST_CLOSURE = 86_400
 #: How long a result is offered to a database that is away, in seconds; about as long as the lease lasts.
 RESULT_PATIENCE = 25
+_ANYTHING: AbstractContextManager[None] = nullcontext()
 
 
-def run_claimed(store: Store, registry: Registry, event: Event, *, result_max_bytes: int = 256_000) -> bool:
+def run_claimed(
+    store: Store,
+    registry: Registry,
+    event: Event,
+    *,
+    result_max_bytes: int = 256_000,
+    while_running: AbstractContextManager[None] = _ANYTHING,
+) -> bool:
     """Run a claimed event and write its result.
+
+    Args:
+        store: where the event is.
+        registry: holds the handlers.
+        event: as the claim returned it.
+        result_max_bytes: the largest result that is kept.
+        while_running: entered for as long as the handler runs and no longer, so that a worker knows when it may raise
+            `TimeLimitReached` or KeyboardInterrupt (give the event back) into it.
 
     Returns:
         False when the event belonged to somebody else by then, so that nothing was written.
     """
     handler = registry.get(event.kind)
     if handler is None:
-        return finish(store, event, _without_handler(event))
+        return finish(store, event, _without_handler(store, event))
     if _too_old(event, handler.policy):
         return finish(store, event, _buried_too_old(event, handler.policy))
     try:
-        returned = handler(event, _run(store, event, handler))
+        with while_running:
+            returned = handler(event, _run(store, event, handler))
     except LeaseLost:
         logger.warning("event %s: its lease was lost, the run has ended without a result", event.id)
         return False
+    except TimeLimitReached:
+        return finish(store, event, timed_out(event, handler.policy))
     except RateLimited as error:
         return _close_scope(store, event, error, handler.policy)
     except KeyboardInterrupt:
@@ -98,7 +122,7 @@ def ending_of(error: BaseException, event: Event, policy: Policy) -> Ending:
         if policy.on_unknown == "hold":
             return transitions.buried(doubt, Reason.IN_DOUBT)
         return retried_or_exhausted(doubt, event, policy)
-    if isinstance(error, (TransientError, MemoryError, *policy.retry_on)):
+    if isinstance(error, (TransientError, StoreUnavailable, MemoryError, *policy.retry_on)):
         return retried_or_exhausted(failure_of(error, verdict="transient"), event, policy)
     return transitions.buried(failure_of(error, verdict="unknown"), Reason.UNCLASSIFIED)
 
@@ -150,14 +174,16 @@ def _completed(returned: Any, max_bytes: int) -> Ending:
         return transitions.completed(None)
     try:
         return transitions.completed(encode_payload(returned, max_bytes=max_bytes, name="result"))
-    except PayloadRefused as error:
+    except Exception as error:  # noqa: BLE001 - a result of user code may raise anything when it is looked at
         # The effect has happened: running it again for the sake of its result would be worse than losing that.
-        return transitions.completed(None, warning=failure("ResultNotStored", str(error)))
+        reason = failure_of(error, verdict="unknown").message
+        return transitions.completed(None, warning=failure("ResultNotStored", reason))
 
 
-def _without_handler(event: Event) -> Ending:
+def _without_handler(store: Store, event: Event) -> Ending:
     waited = (event.started_at or event.due_at) - event.due_at
-    if waited.total_seconds() < NO_HANDLER_LIMIT:
+    # It may have waited for a closed account, while a worker that can run it is there all the time.
+    if waited.total_seconds() < NO_HANDLER_LIMIT or kinds.is_handled(store, event.kind, NO_HANDLER_LIMIT):
         return transitions.released(delay=NO_HANDLER_DELAY)
     message = f'No worker had a handler for "{event.kind}" for an hour.'
     return transitions.buried(failure("NoHandler", message), Reason.NO_HANDLER)
@@ -176,8 +202,7 @@ def _buried_too_old(event: Event, policy: Policy) -> Ending:
 
 
 def _close_scope(store: Store, event: Event, error: RateLimited, policy: Policy) -> bool:
-    seconds = error.retry_after if math.isfinite(error.retry_after) else 60.0
-    seconds = min(max(seconds, 1.0), LONGEST_CLOSURE)
+    seconds = _closure(error.retry_after)
     cause = failure_of(error, verdict="rate_limited")
 
     def write() -> bool:
@@ -189,6 +214,15 @@ def _close_scope(store: Store, event: Event, error: RateLimited, policy: Policy)
             return True
 
     return _patiently(write)
+
+
+def _closure(retry_after: object) -> float:
+    """Seconds for which a scope is closed, whatever was made of the provider's answer."""
+    try:
+        seconds = float(str(retry_after))
+    except ValueError:
+        seconds = math.nan
+    return min(max(seconds, 1.0), LONGEST_CLOSURE) if math.isfinite(seconds) else USUAL_CLOSURE
 
 
 def _scope_of(event: Event, error: RateLimited, policy: Policy) -> tuple[scopes.ScopeType, str]:

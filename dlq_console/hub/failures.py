@@ -11,6 +11,8 @@ from dlq_console.store.transitions import Failure
 #: Characters of a message and of a traceback that are kept.
 MESSAGE_LIMIT = 2_000
 TRACEBACK_LIMIT = 8_000
+#: Characters beyond those kept that are searched for secrets; one that begins among those kept ends here.
+_MARGIN = 10_000
 
 
 def failure(type_: str, message: str, *, verdict: str | None = None, trace: str | None = None) -> Failure:
@@ -41,7 +43,8 @@ def _message(error: BaseException) -> str:
 
 def _storable(text: str, limit: int, *, keep_end: bool = False) -> str:
     """Redacted, without characters that PostgreSQL refuses, cut to `limit` characters."""
-    clean = redact_text(text).replace("\x00", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
-    if len(clean) <= limit:
+    searched = text[-limit - _MARGIN :] if keep_end else text[: limit + _MARGIN]
+    clean = redact_text(searched).replace("\x00", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
+    if len(clean) <= limit and len(searched) == len(text):
         return clean
     return "…" + clean[-limit + 1 :] if keep_end else clean[: limit - 1] + "…"

@@ -7,14 +7,15 @@ import inspect
 import logging
 import os
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from dlq_console.clock import monotonic
-from dlq_console.errors import ConfigurationError, LeaseLost
+from dlq_console.errors import ConfigurationError, LeaseLost, PayloadRefused
 from dlq_console.hub.policy import Policy
 from dlq_console.store.events import Event
+from dlq_console.store.keys import MAX_KIND, check_text
 from dlq_console.store.kinds import PublishedKind
 
 HandlerFunction = Callable[..., Any]
@@ -51,6 +52,13 @@ class Run:
             raise LeaseLost
 
 
+class TimeLimitReached(BaseException):
+    """The run is at its time limit.
+
+    Workers that share a process with the handler raise it into the handler; `except Exception` cannot swallow it.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class Handler:
     """A function with its policy, called in one way whatever its form."""
@@ -59,14 +67,17 @@ class Handler:
     function: HandlerFunction
     policy: Policy
     wants_run: bool
-    is_async: bool
 
     def __call__(self, event: Event, run: Run) -> Any:
-        """Run the function to its end and return what it returns."""
+        """Run the function to its end and return what it returns.
+
+        Raises:
+            TimeLimitReached: an async function was stopped at its time limit.
+        """
         arguments: tuple[Any, ...] = (event, run) if self.wants_run else (event,)
-        if not self.is_async:
-            return self.function(*arguments)
-        return _loops.get().run(self.function(*arguments), run.remaining())
+        returned = self.function(*arguments)
+        # Asked of what it returns: a decorated or wrapped async function does not look like one.
+        return _loops.get().run(returned, run.remaining()) if inspect.isawaitable(returned) else returned
 
 
 class Registry:
@@ -79,19 +90,20 @@ class Registry:
         """A decorator that makes a function the handler of `kind`.
 
         Raises:
-            ConfigurationError: the kind has a handler already, or the function cannot take an event.
+            ConfigurationError: the kind is no name, it has a handler already, or the function cannot take an event.
         """
-        if not kind.strip():
-            raise ConfigurationError("A handler needs the name of its kind, such as order.create.")
+        try:
+            # Written as `enqueue` writes it, so that the two meet.
+            name = check_text(kind, "kind", max_length=MAX_KIND)
+        except PayloadRefused as error:
+            raise ConfigurationError(f"A handler needs the name of its kind. {error}") from None
 
         def decorate(function: AnyHandler) -> AnyHandler:
-            if kind in self._handlers:
+            if name in self._handlers:
                 raise ConfigurationError(
-                    f"The kind {kind} has a handler already: {self._handlers[kind].function}."
+                    f"The kind {name} has a handler already: {self._handlers[name].function}."
                 )
-            self._handlers[kind] = Handler(
-                kind, function, policy, _takes_run(kind, function), inspect.iscoroutinefunction(function)
-            )
+            self._handlers[name] = Handler(name, function, policy, _takes_run(name, function))
             return function
 
         return decorate
@@ -115,12 +127,19 @@ class Registry:
 
 
 def _takes_run(kind: str, function: HandlerFunction) -> bool:
-    parameters = inspect.signature(function).parameters.values()
+    """Whether the function takes `run` besides the event: as its second argument, or as one with a default by name."""
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ConfigurationError(
+            f"The handler of {kind} must return its result; with `yield` it would never run."
+        )
+    parameters = list(inspect.signature(function).parameters.values())
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    required = [p for p in positional if p.default is p.empty]
-    if not positional or len(required) > 2:
+    required = [
+        p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    ]
+    if not positional or len(required) > 2 or any(p.kind is p.KEYWORD_ONLY for p in required):
         raise ConfigurationError(f"The handler of {kind} must take (event) or (event, run).")
-    return len(positional) >= 2
+    return len(positional) >= 2 and (positional[1] in required or positional[1].name == "run")
 
 
 class _EventLoop:
@@ -132,15 +151,36 @@ class _EventLoop:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, name="dlq-console-async", daemon=True).start()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="dlq-console-async", daemon=True)
+        self._thread.start()
 
-    def run(self, coroutine: Coroutine[Any, Any, Any], seconds: float) -> Any:
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+    @property
+    def running(self) -> bool:
+        """False when something that a handler left behind has ended the loop, as sys.exit does."""
+        return self._thread.is_alive()
+
+    def run(self, awaitable: Awaitable[Any], seconds: float) -> Any:
+        future = asyncio.run_coroutine_threadsafe(_outcome(awaitable), self._loop)
         try:
-            return future.result(timeout=seconds)
-        except BaseException:  # also the time limit that Celery raises from a signal
+            result, error = future.result(timeout=seconds)
+        except TimeoutError:
+            if future.cancel():
+                raise TimeLimitReached from None
+            result, error = future.result()  # it has ended after all
+        except BaseException:  # what a worker raises into this thread
             future.cancel()
             raise
+        if error is not None:
+            raise error
+        return result
+
+
+async def _outcome(awaitable: Awaitable[Any]) -> tuple[Any, BaseException | None]:
+    """What came of a handler. An error is returned, because some, such as sys.exit, would end the loop for all."""
+    try:
+        return await awaitable, None
+    except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits for it
+        return None, error
 
 
 class _Loops:
@@ -157,7 +197,7 @@ class _Loops:
 
     def get(self) -> _EventLoop:
         with self._lock:
-            if self._loop is None:
+            if self._loop is None or not self._loop.running:
                 self._loop = _EventLoop()
             return self._loop
 

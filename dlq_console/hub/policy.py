@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
-from dlq_console.errors import ConfigurationError
+from dlq_console.errors import ConfigurationError, PayloadRefused
+from dlq_console.store.keys import MAX_ACCOUNT, check_text
+
+#: Ten years in seconds: added to any time that an event may have, it stays within what both databases hold.
+LONGEST = 315_360_000
+MOST_ATTEMPTS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,20 +43,20 @@ class Policy:
     max_wait: float = 604_800
 
     def __post_init__(self) -> None:
-        if (
-            isinstance(self.max_attempts, bool)
-            or not isinstance(self.max_attempts, int)
-            or self.max_attempts < 1
-        ):
-            raise ConfigurationError("Policy.max_attempts is wrong: write a whole number of at least 1.")
+        if not _is_whole(self.max_attempts) or not 1 <= self.max_attempts <= MOST_ATTEMPTS:
+            raise _wrong("max_attempts", f"a whole number from 1 to {MOST_ATTEMPTS}")
         for name in ("base_delay", "max_delay", "timeout", "max_wait"):
-            _positive(name, getattr(self, name))
+            _check_seconds(name, getattr(self, name))
         if self.max_age is not None:
-            _positive("max_age", self.max_age)
-        if self.jitter != "full" and not 0 <= self.jitter <= 1:
-            raise ConfigurationError('Policy.jitter is wrong: write a fraction from 0 to 1, or "full".')
+            _check_seconds("max_age", self.max_age)
+        if self.jitter != "full" and not (_is_number(self.jitter) and 0 <= self.jitter <= 1):
+            raise _wrong("jitter", 'a fraction from 0 to 1, or "full"')
         if self.on_unknown not in ("retry", "hold"):
-            raise ConfigurationError('Policy.on_unknown is wrong: write "retry" or "hold".')
+            raise _wrong("on_unknown", '"retry" or "hold"')
+        if self.provider is not None:
+            object.__setattr__(self, "provider", _provider(self.provider))
+        if not _are_errors(self.retry_on):
+            raise _wrong("retry_on", "a tuple of exception classes")
 
     def delay_after(self, attempt: int) -> float:
         """Seconds to wait after `attempt` (counted from 1) has failed, shuffled."""
@@ -68,13 +73,34 @@ class Policy:
         return values
 
 
-def _whole(value: object) -> bool:
+def _wrong(name: str, right: str) -> ConfigurationError:
+    return ConfigurationError(f"Policy.{name} is wrong: write {right}.")
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _positive(name: str, value: float) -> None:
-    if not 0 < value < float("inf"):
-        raise ConfigurationError(f"Policy.{name} is wrong: write a number of seconds greater than 0.")
+def _are_errors(value: object) -> bool:
+    return isinstance(value, tuple) and all(
+        isinstance(one, type) and issubclass(one, BaseException) for one in value
+    )
+
+
+def _check_seconds(name: str, value: object) -> None:
+    if not (_is_number(value) and 0 < value <= LONGEST):
+        raise _wrong(name, f"a number of seconds greater than 0 and at most {LONGEST}")
+
+
+def _provider(name: object) -> str:
+    try:
+        return check_text(name, "Policy.provider", max_length=MAX_ACCOUNT)
+    except PayloadRefused as error:
+        raise ConfigurationError(error.message) from None
 
 
 #: For a kind about which nothing is known.

@@ -22,6 +22,7 @@ from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from enum import Enum
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 from unicodedata import normalize
@@ -46,6 +47,10 @@ LARGEST_PAYLOAD = 16 * 1024 * 1024
 #: Characters of a path, and of one key within it, that an error shows.
 _PATH_SHOWN = 200
 _KEY_SHOWN = 40
+
+#: The keys of payloads are the same few, again and again. A longer one is not worth the memory.
+_KEY_KEPT = 40
+_write_known = lru_cache(maxsize=2048)(write_text)
 
 _TOO_DEEP = f"lists and dicts lie more than {MAX_DEPTH} levels deep, or one of them contains itself; send a flatter payload"
 
@@ -152,7 +157,7 @@ def _write_dict(members: dict[Any, Any], depth: int, limit: int) -> Texts:
     for given, value in members.items():
         key = given if type(given) is str else _exact_key(given)
         try:
-            key_stored, key_canonical = write_text(key)
+            key_stored, key_canonical = _write_known(key) if len(key) <= _KEY_KEPT else write_text(key)
             write = SCALARS.get(type(value))
             texts = write(value) if write else _write_other(value, depth, limit)
         except Refused as refused:

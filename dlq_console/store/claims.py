@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
+from dlq_console.store.cursors import MAX_ID
 from dlq_console.store.events import DEFAULT_MAX_ATTEMPTS, EVENT_COLUMNS, Event, event_from_row
 from dlq_console.store.presence import SLOTS
 from dlq_console.store.scopes import METHOD_AND_PROVIDER_OPEN
@@ -33,7 +34,11 @@ LEASE_GRACE = 5
 _READY = "e.status IN ('pending', 'failed')"
 _NOW_DUE = "e.next_run_at <= {now} AND (e.give_up_at IS NULL OR e.give_up_at > {now})"
 _ACCOUNT_OPEN = "(s.closed_until IS NULL OR s.closed_until <= {now})"
-_RUNNING = "(SELECT count(*) FROM {event} r WHERE r.status = 'running' AND r.account = a.account)"
+# Every running event has a lease; naming it leads SQLite to the index of running events instead of the account's whole.
+_RUNNING = (
+    "(SELECT count(*) FROM {event} r WHERE r.status = 'running' AND r.account = a.account"
+    " AND r.lease_until IS NOT NULL)"
+)
 # Without any announced worker (`run_due` in one process) there is no share to divide.
 _SHARE = "CASE WHEN :slots = 0 THEN 1000000 WHEN :slots * 3 / 4 < 1 THEN 1 ELSE :slots * 3 / 4 END"
 _ROOM = f"(coalesce(s.max_running, {_SHARE}) - {_RUNNING})"
@@ -74,7 +79,7 @@ ORDER BY s.name FOR NO KEY UPDATE SKIP LOCKED
 _TAKE = f"""
     status = 'running', attempts = e.attempts + 1, total_attempts = e.total_attempts + 1,
     lease_epoch = e.lease_epoch + 1, lease_owner = :worker, started_at = {{now}}, updated_at = {{now}},
-    dispatched_at = NULL,
+    dispatched_at = NULL, dispatch_count = 0,
     max_attempts = coalesce(
         e.max_attempts, (SELECT k.max_attempts FROM {{kind}} k WHERE k.name = e.kind), {DEFAULT_MAX_ATTEMPTS}
     ),
@@ -100,6 +105,8 @@ WITH asked AS (
     SELECT a.account, a.rank, greatest(0, least(CAST(:share AS integer), {_ROOM})) AS room
     FROM asked a LEFT JOIN {{scope}} s ON s.type = 'account' AND s.name = a.account
     WHERE {_ACCOUNT_OPEN}
+        -- A limit that was set since the first look was not locked.
+        AND (s.max_running IS NULL OR jsonb_exists(CAST(:locked AS jsonb), a.account))
 ), picked AS MATERIALIZED (
     SELECT x.id FROM a CROSS JOIN LATERAL (
         SELECT c.id, p.priority
@@ -197,8 +204,19 @@ def claim(
 
     Every event taken counts as an attempt and carries a new `lease_epoch`, which all later writes must name.
     """
-    if not accounts or limit < 1:
-        return []
+    taken: list[Event] = []
+    # As many accounts as there are free slots are enough as a rule; looking at all of them costs more the more they
+    # are. The others are asked only when those had less to give than they seemed to.
+    for asked in (accounts[:limit], accounts[limit:]):
+        if asked and len(taken) < limit:
+            taken += _claim_from(store, asked, worker, limit - len(taken), lease_seconds)
+    # RETURNING promises no order.
+    return sorted(taken, key=lambda event: (event.due_at, event.id))
+
+
+def _claim_from(
+    store: Store, accounts: Sequence[ReadyAccount], worker: str, limit: int, lease_seconds: float
+) -> list[Event]:
     parameters = {
         "worker": worker,
         "lease_seconds": lease_seconds,
@@ -212,12 +230,11 @@ def claim(
     free = [ready.account for ready in accounts if ready.max_running is None]
     if not limited:
         with store.single_statement() as connection:
-            return _claim_postgres(store, connection, free, parameters)
+            return _claim_postgres(store, connection, [], free, parameters)
     with store.write() as connection:
-        locked = connection.execute(
-            store.statement(LOCK_LIMITED), {"accounts": json.dumps(limited)}
-        ).scalars()
-        return _claim_postgres(store, connection, [*locked, *free], parameters)
+        lock = store.statement(LOCK_LIMITED)
+        locked = [*connection.execute(lock, {"accounts": json.dumps(limited)}).scalars()]
+        return _claim_postgres(store, connection, locked, free, parameters)
 
 
 def claim_any(
@@ -232,6 +249,8 @@ def claim_one(
     store: Store, event_id: int, *, worker: str, slots: int = 0, lease_seconds: float = 30
 ) -> Event | None:
     """Take one event by its id; None when it is not due, not ready, or its account is closed or has no room."""
+    if not 0 < event_id <= MAX_ID:
+        return None
     parameters = {"id": event_id, "worker": worker, "slots": slots, "lease_seconds": lease_seconds}
     if store.sqlite:
         with store.write() as connection:
@@ -253,16 +272,20 @@ def is_ready(store: Store, event_id: int) -> bool:
 
 
 def _one(store: Store, connection: Connection, parameters: dict[str, object]) -> Event | None:
-    row = connection.execute(store.statement(CLAIM_ONE), parameters).mappings().first()
+    row = (
+        connection.execute(store.described_statement(CLAIM_ONE, EVENT_COLUMNS), parameters).mappings().first()
+    )
     return None if row is None else event_from_row(row, store.queue(row["account"]))
 
 
 def _claim_postgres(
-    store: Store, connection: Connection, accounts: list[str], parameters: dict[str, object]
+    store: Store, connection: Connection, locked: list[str], free: list[str], parameters: dict[str, object]
 ) -> list[Event]:
-    asked = parameters | {"accounts": json.dumps(accounts)}
-    rows = connection.execute(store.statement(CLAIM_POSTGRES), asked).mappings().all()
-    return _in_order([event_from_row(row, store.queue(row["account"])) for row in rows])
+    asked = parameters | {"accounts": json.dumps([*locked, *free]), "locked": json.dumps(locked)}
+    rows = (
+        connection.execute(store.described_statement(CLAIM_POSTGRES, EVENT_COLUMNS), asked).mappings().all()
+    )
+    return [event_from_row(row, store.queue(row["account"])) for row in rows]
 
 
 def _claim_sqlite(
@@ -280,12 +303,11 @@ def _claim_sqlite(
                 if room < 1:
                     break
                 asked |= {"priority": priority, "room": room}
-                rows = connection.execute(store.statement(CLAIM_SQLITE), asked).mappings().all()
+                rows = (
+                    connection.execute(store.described_statement(CLAIM_SQLITE, EVENT_COLUMNS), asked)
+                    .mappings()
+                    .all()
+                )
                 taken += [event_from_row(row, store.queue(row["account"])) for row in rows]
                 room -= len(rows)
-    return _in_order(taken)
-
-
-def _in_order(events: list[Event]) -> list[Event]:
-    """RETURNING promises no order."""
-    return sorted(events, key=lambda event: (event.due_at, event.id))
+    return taken

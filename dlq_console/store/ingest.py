@@ -7,9 +7,9 @@ an enqueue therefore cannot break the transaction it takes part in.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection
@@ -20,8 +20,13 @@ from dlq_console.store.canonical import read_payload
 from dlq_console.store.clock import to_microseconds
 from dlq_console.store.store import Store
 
-#: Rows per statement of `insert_many`.
+#: Rows, and characters of their payloads, per statement of `insert_many`.
 CHUNK = 1000
+CHUNK_SIZE = 4_000_000
+#: Characters of `origin`.
+MAX_ORIGIN = 120
+#: Times outside of these years may be beyond what Python can read once a duration or a zone is added.
+FIRST_YEAR, LAST_YEAR = 1970, 9998
 
 #: `due` and `give_up` are computed from the present moment, so that they are told by the database.
 _DUE = "{greatest}({now}, coalesce({run_at}, {now}))"
@@ -54,7 +59,7 @@ def _insert(source: str, fields: Mapping[str, str]) -> str:
 INSERT INTO {{event}} ({_COLUMNS})
 SELECT {columns}, 'pending', {due}, {due}, {give_up}, {sent}, {{now}}, {{now}} {source}
 ON CONFLICT (idempotency_key) DO NOTHING
-RETURNING id, idempotency_key
+RETURNING id, idempotency_key, dispatched_at
 """
 
 
@@ -104,6 +109,11 @@ SELECT id, idempotency_key, status, payload_hash, lease_epoch FROM {event}
 WHERE idempotency_key IN (SELECT value FROM json_each(:keys))
 """
 
+TAKE_BACK_POSTGRES = """
+DELETE FROM {event} WHERE id IN (SELECT CAST(value AS bigint) FROM jsonb_array_elements_text(CAST(:ids AS jsonb)))
+"""
+TAKE_BACK_SQLITE = "DELETE FROM {event} WHERE id IN (SELECT value FROM json_each(:ids))"
+
 COUNT_DUPLICATE = """
 UPDATE {event} SET duplicates = duplicates + :times, last_duplicate_at = {now} WHERE id = :id
 """
@@ -133,12 +143,13 @@ class Intention:
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """What became of an intention: its event, and whether it is a new one."""
+    """What became of an intention: its event, whether it is a new one, and whether the workers are to be told."""
 
     id: int
     created: bool
     status: str
     lease_epoch: int
+    to_send: bool = False
 
 
 def intention(
@@ -166,11 +177,7 @@ def intention(
     kind_text = keys.check_text(kind, "kind", max_length=keys.MAX_KIND)
     account_text = keys.check_text(account, "account", max_length=keys.MAX_ACCOUNT)
     entity_text = keys.check_text(entity_id, "entity_id", max_length=keys.MAX_ENTITY_ID)
-    version_text = (
-        None
-        if version is None
-        else keys.check_text(version, "version", max_length=keys.MAX_VERSION, allow_empty=True)
-    )
+    version_text = keys.check_version(version)
     key = (
         keys.canonical_content_key(
             kind=kind_text,
@@ -192,21 +199,25 @@ def intention(
         version=version_text,
         payload=text.stored,
         max_attempts=max_attempts,
-        origin=origin,
+        origin=None if origin is None else keys.check_text(origin, "origin", max_length=MAX_ORIGIN),
         trace_context=None,
-        run_at=_aware(run_at, "run_at"),
-        expires_at=_aware(expires_at, "expires_at"),
+        run_at=_moment(run_at, "run_at"),
+        expires_at=_moment(expires_at, "expires_at"),
         max_wait=max_wait,
         sent=sent,
     )
 
 
-def _aware(moment: datetime | None, name: str) -> datetime | None:
+def _moment(moment: object, name: str) -> datetime | None:
     if moment is None:
         return None
-    if moment.tzinfo is None:
+    if not isinstance(moment, datetime):
+        raise PayloadRefused(f"{name}: {type(moment).__name__} is not supported; send an aware datetime.")
+    if moment.utcoffset() is None:
         raise PayloadRefused(f"{name}: a time without a zone is ambiguous; send an aware datetime.")
-    return moment
+    if not FIRST_YEAR < moment.year < LAST_YEAR:
+        raise PayloadRefused(f"{name}: send a time between the years {FIRST_YEAR} and {LAST_YEAR}.")
+    return moment.astimezone(UTC)
 
 
 def insert_one(store: Store, connection: Connection, new: Intention) -> Ingested:
@@ -219,43 +230,75 @@ def insert_one(store: Store, connection: Connection, new: Intention) -> Ingested
     while True:
         row = connection.execute(store.statement(INSERT_ONE), parameters).first()
         if row is not None:
-            return Ingested(row.id, created=True, status="pending", lease_epoch=0)
+            return _new(row)
         found = connection.execute(store.statement(EXISTING), {"key": new.idempotency_key}).first()
         # None: it was pruned between the two statements, so the key is free again.
         if found is not None:
-            _same_payload(new, found.payload_hash)
-            return Ingested(found.id, created=False, status=found.status, lease_epoch=found.lease_epoch)
+            return _folded(new, found)
 
 
 def insert_many(store: Store, connection: Connection, news: Sequence[Intention]) -> list[Ingested]:
-    """Insert all in the transaction of `connection`; answers in the order given.
+    """Insert all or none in the transaction of `connection`; answers in the order given.
 
     Raises:
-        IdempotencyConflict: one of them exists with another payload; roll the transaction back.
+        IdempotencyConflict: one of them exists with another payload; then none of them is in.
     """
     answers: list[Ingested] = []
-    for start in range(0, len(news), CHUNK):
-        answers += _insert_chunk(store, connection, news[start : start + CHUNK])
+    made: list[int] = []
+    try:
+        for chunk in _chunks(news):
+            answers += _insert_chunk(store, connection, chunk, made)
+    except IdempotencyConflict:
+        # Not by a savepoint: where the driver of SQLite has begun no transaction yet, releasing one would commit.
+        template = TAKE_BACK_SQLITE if store.sqlite else TAKE_BACK_POSTGRES
+        connection.execute(store.statement(template), {"ids": json.dumps(made)})
+        raise
     return answers
 
 
-def _insert_chunk(store: Store, connection: Connection, news: Sequence[Intention]) -> list[Ingested]:
+def _chunks(news: Sequence[Intention]) -> Iterator[Sequence[Intention]]:
+    start = size = 0
+    for place, new in enumerate(news):
+        size += len(new.payload)
+        if place > start and (place - start == CHUNK or size > CHUNK_SIZE):
+            yield news[start:place]
+            start, size = place, len(new.payload)
+    if news:
+        yield news[start:]
+
+
+def _insert_chunk(
+    store: Store, connection: Connection, news: Sequence[Intention], made: list[int]
+) -> list[Ingested]:
     template = INSERT_MANY_SQLITE if store.sqlite else INSERT_MANY_POSTGRES
     rows = json.dumps([_json_row(store, place, new) for place, new in enumerate(news)])
     inserted = {
-        row.idempotency_key: row.id for row in connection.execute(store.statement(template), {"rows": rows})
+        row.idempotency_key: row for row in connection.execute(store.statement(template), {"rows": rows})
     }
-    known = inserted if len(inserted) == len(news) else _existing(store, connection, news)
+    made += [row.id for row in inserted.values()]
+    known = {} if len(inserted) == len(news) else _existing(store, connection, news)
     answers = []
     for new in news:
-        id_ = inserted.pop(new.idempotency_key, None)
-        if id_ is not None:
-            answers.append(Ingested(id_, created=True, status="pending", lease_epoch=0))
-            continue
-        found = known[new.idempotency_key]
-        _same_payload(new, found.payload_hash)
-        answers.append(Ingested(found.id, created=False, status=found.status, lease_epoch=found.lease_epoch))
+        row = inserted.pop(new.idempotency_key, None)
+        if row is not None:
+            answers.append(_new(row))
+        elif new.idempotency_key in known:
+            answers.append(_folded(new, known[new.idempotency_key]))
+        else:  # pruned between the two statements
+            answers.append(insert_one(store, connection, new))
     return answers
+
+
+def _new(row: Any) -> Ingested:
+    return Ingested(
+        row.id, created=True, status="pending", lease_epoch=0, to_send=row.dispatched_at is not None
+    )
+
+
+def _folded(new: Intention, found: Any) -> Ingested:
+    if new.payload_hash != found.payload_hash:
+        raise IdempotencyConflict
+    return Ingested(found.id, created=False, status=found.status, lease_epoch=found.lease_epoch)
 
 
 def _existing(store: Store, connection: Connection, news: Sequence[Intention]) -> dict[str, Any]:
@@ -274,19 +317,14 @@ def count_duplicates(store: Store, connection: Connection, times: Mapping[int, i
         connection.execute(store.statement(COUNT_DUPLICATE), rows)
 
 
-def _same_payload(new: Intention, payload_hash: str) -> None:
-    if new.payload_hash != payload_hash:
-        raise IdempotencyConflict
-
-
 def _parameters(new: Intention) -> dict[str, Any]:
     return {name: getattr(new, name) for name in Intention.__slots__}
 
 
 def _json_row(store: Store, place: int, new: Intention) -> dict[str, Any]:
-    row = _parameters(new)
+    # What is absent in JSON is NULL in the row.
+    row = {name: value for name, value in _parameters(new).items() if value is not None}
     for name in ("run_at", "expires_at"):
-        moment = row[name]
-        if moment is not None:
-            row[name] = to_microseconds(moment) if store.sqlite else moment.isoformat()
+        if name in row:
+            row[name] = to_microseconds(row[name]) if store.sqlite else row[name].isoformat()
     return row | {"place": place}

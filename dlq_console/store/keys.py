@@ -42,6 +42,7 @@ _INT_BITS = 1000
 #: Control characters, line separators and the marks that turn the direction of what follows them on a page.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_NEEDS_NO_ESCAPE = re.compile(r"[A-Za-z0-9_.\-~/]*").fullmatch
 
 
 def content_key(*, kind: str, account: str, entity_id: str, version: str | None, payload: object) -> str:
@@ -51,19 +52,18 @@ def content_key(*, kind: str, account: str, entity_id: str, version: str | None,
         PayloadRefused: the payload or one of the texts cannot be stored; the message says which and why.
     """
     return canonical_content_key(
-        kind=kind, account=account, entity_id=entity_id, version=version, canonical=canonical_json(payload)
+        kind=check_text(kind, "kind", max_length=MAX_KIND),
+        account=check_text(account, "account", max_length=MAX_ACCOUNT),
+        entity_id=check_text(entity_id, "entity_id", max_length=MAX_ENTITY_ID),
+        version=check_version(version),
+        canonical=canonical_json(payload),
     )
 
 
 def canonical_content_key(
     *, kind: str, account: str, entity_id: str, version: str | None, canonical: str
 ) -> str:
-    """`content_key` for a payload that was made canonical before."""
-    kind = check_text(kind, "kind", max_length=MAX_KIND)
-    account = check_text(account, "account", max_length=MAX_ACCOUNT)
-    entity_id = check_text(entity_id, "entity_id", max_length=MAX_ENTITY_ID)
-    if version is not None:
-        version = check_text(version, "version", max_length=MAX_VERSION, allow_empty=True)
+    """`content_key` for texts that were checked and a payload that was made canonical before."""
     digits = _hash(kind, account, entity_id, version, canonical).hex()[:32]
     return f"{KEY_VERSION}:{_readable(kind, account, entity_id)}:{digits}"
 
@@ -99,6 +99,13 @@ def effect_key(idempotency_key: str, generation: int = 0) -> str:
     octets[6] = octets[6] & 0x0F | 0x80
     octets[8] = octets[8] & 0x3F | 0x80
     return str(UUID(bytes=bytes(octets)))
+
+
+def check_version(value: object) -> str | None:
+    """A version as it is stored; None where there is none. The empty text is a version too."""
+    if value is None:
+        return None
+    return check_text(value, "version", max_length=MAX_VERSION, allow_empty=True)
 
 
 def check_text(value: object, name: str, *, max_length: int, allow_empty: bool = False) -> str:
@@ -170,7 +177,7 @@ def _readable(*parts: str) -> str:
 
 def _escape(part: str) -> str:
     # ASCII only: which other characters are printable depends on the version of Unicode, and a key must not.
-    return quote(part, safe="/")
+    return part if _NEEDS_NO_ESCAPE(part) else quote(part, safe="/")
 
 
 def _cut(part: str) -> str:

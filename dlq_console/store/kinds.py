@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from dlq_console.store.presence import DEAD_AFTER
 from dlq_console.store.store import Store
 
 PUBLISH = """
@@ -16,6 +17,11 @@ ON CONFLICT (name) DO UPDATE SET
     provider = excluded.provider, worker = excluded.worker, published_at = {now}
 """
 
+IS_HANDLED = f"""
+SELECT 1 FROM {{kind}} k LEFT JOIN {{worker}} w
+    ON w.id = k.worker AND w.heartbeat_at > {{now}} - {{interval[{DEAD_AFTER}]}}
+WHERE k.name = :name AND (w.id IS NOT NULL OR k.published_at > {{now}} - {{interval[within]}})
+"""
 ALL = "SELECT name, policy, max_attempts, timeout, provider FROM {kind} ORDER BY name"
 
 
@@ -58,3 +64,10 @@ def published(store: Store) -> dict[str, PublishedKind]:
         row.name: PublishedKind(row.name, row.max_attempts, row.timeout, row.provider, json.loads(row.policy))
         for row in rows
     }
+
+
+def is_handled(store: Store, name: str, within: float) -> bool:
+    """Whether the worker that published a kind is alive, or did so less than `within` seconds ago."""
+    with store.read() as connection:
+        parameters = {"name": name, "within": within}
+        return connection.execute(store.statement(IS_HANDLED), parameters).first() is not None

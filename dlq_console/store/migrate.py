@@ -8,21 +8,30 @@ from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, text
 
-from dlq_console.store.session import make_engine
+from dlq_console.store.session import Engines
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 
+_ONE_AT_A_TIME = text("SELECT pg_advisory_xact_lock(hashtext(:name))")
+
 
 def upgrade(database_url: str, table_prefix: str = "dlq_") -> None:
-    """Create the tables, or bring them to the version of this program. Safe to repeat."""
-    engine = make_engine(database_url)
+    """Create the tables, or bring them to the version of this program. Safe to repeat and to start twice at once.
+
+    Raises:
+        StoreUnavailable: the database cannot be reached.
+    """
+    engines = Engines(database_url)
     try:
-        with engine.begin() as connection:
+        with engines.reached(), engines.write().begin() as connection:
+            if engines.dialect == "postgresql":
+                # SQLite has one writer anyway. Ends with the transaction.
+                connection.execute(_ONE_AT_A_TIME, {"name": version_table(table_prefix)})
             command.upgrade(_config(table_prefix, connection), "head")
     finally:
-        engine.dispose()
+        engines.dispose()
 
 
 def current(engine: Engine, table_prefix: str = "dlq_") -> str | None:

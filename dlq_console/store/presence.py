@@ -24,6 +24,7 @@ FORGET = "DELETE FROM {worker} WHERE heartbeat_at < {now} - {interval[86400]}"
 
 #: SQL for how many events all living workers together can run at once; 0 where none has announced itself.
 SLOTS = f"(SELECT coalesce(sum(w.slots), 0) FROM {{worker}} w WHERE w.heartbeat_at > {{now}} - {{interval[{DEAD_AFTER}]}})"
+COUNT_SLOTS = f"SELECT {SLOTS}"
 
 
 def new_worker_id() -> str:
@@ -48,16 +49,22 @@ def announce(
         connection.execute(store.statement(ANNOUNCE), parameters)
 
 
-def beat(store: Store, worker: str, state: str = "running") -> None:
-    """Say that a worker is alive."""
+def beat(store: Store, worker: str, state: str = "running") -> bool:
+    """Say that a worker is alive; False when it was forgotten, so that it must announce itself anew."""
     with store.single_statement() as connection:
-        connection.execute(store.statement(BEAT), {"id": worker, "state": state})
+        return connection.execute(store.statement(BEAT), {"id": worker, "state": state}).rowcount == 1
 
 
 def leave(store: Store, worker: str) -> None:
     """Say that a worker has stopped."""
     with store.single_statement() as connection:
         connection.execute(store.statement(LEAVE), {"id": worker})
+
+
+def slots(store: Store) -> int:
+    """How many events all living workers together can run at once; 0 where none has announced itself."""
+    with store.read() as connection:
+        return int(connection.execute(store.statement(COUNT_SLOTS)).scalar_one())
 
 
 def forget_dead(store: Store) -> int:

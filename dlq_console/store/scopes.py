@@ -23,7 +23,8 @@ VALUES (:type, :name, {now} + {interval[seconds]}, {now}, :reason, {now}, {now})
 ON CONFLICT (type, name) DO UPDATE SET
     closed_until = {greatest}(coalesce({scope}.closed_until, excluded.closed_until), excluded.closed_until),
     closed_since = CASE WHEN {scope}.closed_until > {now} THEN {scope}.closed_since ELSE {now} END,
-    closed_reason = excluded.closed_reason,
+    closed_reason = CASE WHEN {scope}.closed_until > excluded.closed_until THEN {scope}.closed_reason
+        ELSE excluded.closed_reason END,
     updated_at = {now}
 """
 
@@ -68,7 +69,7 @@ def method_name(account: str, kind: str) -> str:
 def close(
     store: Store, connection: Connection, type_: ScopeType, name: str, seconds: float, reason: str
 ) -> None:
-    """Let nothing of a scope start for `seconds`; a longer closure that stands already is kept."""
+    """Let nothing of a scope start for `seconds`; a longer closure that stands already is kept with its reason."""
     parameters = {"type": type_, "name": name, "seconds": seconds, "reason": reason}
     connection.execute(store.statement(CLOSE), parameters)
 

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
-import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
-from sqlalchemy import Connection, TextClause, bindparam, text
-from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy import Connection, TextClause, TextualSelect, bindparam, column, text
+from sqlalchemy.exc import DBAPIError
 
-from dlq_console.errors import StoreUnavailable
 from dlq_console.store.clock import DatabaseClock
 from dlq_console.store.models import tables
 from dlq_console.store.queues import queue_name
 from dlq_console.store.session import Engines
 from dlq_console.store.types import UtcTime
 
+Answer = TypeVar("Answer")
+
+#: How often a transaction is tried that the database breaks off for the sake of another one.
+TRIES = 4
+#: What PostgreSQL then says: a deadlock, or no serial order.
+_IN_THE_WAY = ("40P01", "40001")
 _TIME_PARAMETER = re.compile(r":([a-z_]+_(?:at|until))\b")
 
 
@@ -39,7 +44,9 @@ class Store:
         self.queue_prefix = queue_prefix
         self.clock = DatabaseClock(self.engines.dialect)
         self._statements: dict[str, TextClause] = {}
+        self._described: dict[str, TextualSelect] = {}
         self.clock.on_change(self._statements.clear)
+        self.clock.on_change(self._described.clear)
 
     @property
     def sqlite(self) -> bool:
@@ -57,13 +64,17 @@ class Store:
         Raises:
             StoreUnavailable: the database cannot be reached.
         """
-        with _connected(), self.engines.write().begin() as connection:
+        with self.engines.reached(), self.engines.write().begin() as connection:
             yield connection
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that only reads."""
-        with _connected(), self.engines.read().connect() as connection:
+        """A connection that only reads.
+
+        On PostgreSQL each statement sees its own moment, which saves the round trips of a transaction; ending one by
+        a rollback would also cost the connection its prepared statements.
+        """
+        with self.engines.reached(), self.engines.read().connect() as connection:
             yield connection
 
     @contextmanager
@@ -76,9 +87,24 @@ class Store:
             with self.write() as connection:
                 yield connection
             return
-        engine = self.engines.write().execution_options(isolation_level="AUTOCOMMIT")
-        with _connected(), engine.connect() as connection:
+        with self.engines.reached(), self.engines.each_statement().connect() as connection:
             yield connection
+
+    def transact(self, work: Callable[[Connection], Answer]) -> Answer:
+        """Do `work` in a write transaction; again from the start where two transactions stood in each other's way.
+
+        Raises:
+            StoreUnavailable: the database cannot be reached.
+        """
+        for _ in range(TRIES - 1):
+            try:
+                with self.write() as connection:
+                    return work(connection)
+            except DBAPIError as error:
+                if getattr(error.orig, "sqlstate", None) not in _IN_THE_WAY:
+                    raise
+        with self.write() as connection:
+            return work(connection)
 
     def statement(self, template: str) -> TextClause:
         """The prepared form of a named SQL template.
@@ -91,34 +117,18 @@ class Store:
             prepared = self._statements[template] = self._prepare(template)
         return prepared
 
+    def described_statement(self, template: str, columns: Sequence[str]) -> TextualSelect:
+        """`statement` for one that yields exactly `columns`, in this order.
+
+        Saves finding out anew at each execution what the columns are, which counts where there is one for each event.
+        """
+        described = self._described.get(template)
+        if described is None:
+            described = self._described[template] = self.statement(template).columns(*map(column, columns))
+        return described
+
     def _prepare(self, template: str) -> TextClause:
         names = {name: table.name for name, table in vars(self.tables).items() if hasattr(table, "columns")}
         clause = text(template.format(**self.clock.words(), **names))
         times = set(_TIME_PARAMETER.findall(template))
         return clause.bindparams(*(bindparam(name, type_=UtcTime) for name in times))
-
-
-@contextmanager
-def _connected() -> Iterator[None]:
-    try:
-        yield
-    except (OperationalError, InterfaceError) as error:
-        if _connection_failed(error):
-            raise StoreUnavailable(
-                f"The database cannot be reached: {_reason(error)}. Nothing was changed."
-            ) from error
-        raise
-
-
-def _connection_failed(error: OperationalError | InterfaceError) -> bool:
-    if error.connection_invalidated:
-        return True
-    if isinstance(error.orig, sqlite3.Error):
-        return str(error.orig).startswith("unable to open")
-    state = getattr(error.orig, "sqlstate", None)
-    return state is None or state.startswith(("08", "57P"))
-
-
-def _reason(error: OperationalError | InterfaceError) -> str:
-    lines = str(error.orig).strip().splitlines()
-    return lines[0].rstrip(".") if lines else type(error.orig).__name__

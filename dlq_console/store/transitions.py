@@ -6,12 +6,16 @@ nothing, whatever it finds out. No row changed means that somebody else was firs
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from sqlalchemy import Connection
 
 from dlq_console.store.claims import LIVE, RETRY
+from dlq_console.store.cursors import MAX_ID
 from dlq_console.store.events import EVENT_COLUMNS, Event, event_from_row
 from dlq_console.store.states import ALLOWED, Action, Again, Outcome, Reason, Status
 from dlq_console.store.store import Store
@@ -21,11 +25,10 @@ _LET_GO = "lease_owner = NULL, lease_until = NULL, updated_at = {now}"
 _ERROR = """error_type = CAST(:error_type AS text), last_error = CAST(:error AS text),
     verdict = CAST(:verdict AS text), fingerprint = CAST(:fingerprint AS text)"""
 
-COMPLETE = f"""
-UPDATE {{event}} SET status = 'done', reason = NULL, finished_at = {{now}}, result = CAST(:result AS text),
-    error_type = NULL, last_error = NULL, verdict = NULL, fingerprint = NULL, died_again = NULL, {_LET_GO}
-WHERE {_HELD}
-"""
+_COMPLETED = f"""status = 'done', reason = NULL, finished_at = {{now}}, result = CAST(:result AS text),
+    error_type = NULL, last_error = NULL, verdict = NULL, fingerprint = NULL, died_again = NULL, {_LET_GO}"""
+
+COMPLETE = f"UPDATE {{event}} SET {_COMPLETED} WHERE {_HELD}"
 RETRY_LATER = f"""
 UPDATE {{event}} SET status = 'failed', reason = NULL, priority = {RETRY}, {_ERROR},
     due_at = {{now}} + {{interval[delay]}}, next_run_at = {{now}} + {{interval[delay]}},
@@ -55,6 +58,21 @@ SELECT CAST(:id AS bigint), CAST(:cycle AS integer), CAST(:number AS integer), C
     CAST(:kind AS text), CAST(:account AS text), CAST(:due_at AS {time}), CAST(:started_at AS {time}), {now},
     CAST(:outcome AS text), CAST(:error_type AS text), CAST(:error AS text), CAST(:traceback AS text),
     CAST(:verdict AS text), CAST(:fingerprint AS text), CAST(:wait AS double precision), CAST(:worker AS text)
+"""
+#: Many plain completions by one statement, their rows locked in the order of ids.
+COMPLETE_MANY = f"""
+WITH held AS MATERIALIZED (
+    SELECT e.id, e.lease_owner, r.result
+    FROM jsonb_to_recordset(CAST(:runs AS jsonb)) AS r(id bigint, epoch bigint, result text)
+    JOIN {{event}} e ON e.id = r.id AND e.status = 'running' AND e.lease_epoch = r.epoch
+    ORDER BY e.id FOR NO KEY UPDATE OF e
+), changed AS (
+    UPDATE {{event}} AS e SET {_COMPLETED.replace(":result", "held.result")} FROM held WHERE e.id = held.id
+    RETURNING e.*, held.lease_owner AS worker
+)
+INSERT INTO {{attempt}} (event_id, cycle, number, lease_epoch, kind, account, due_at, started_at, ended_at, outcome, worker)
+SELECT id, cycle, attempts, lease_epoch, kind, account, due_at, started_at, {{now}}, '{Outcome.DONE}', worker FROM changed
+RETURNING event_id, lease_epoch
 """
 AUDIT = """
 INSERT INTO {audit} (at, actor, action, event_id, subject, note, before, after)
@@ -92,6 +110,9 @@ WHERE id = :id AND status IN ({_allowed(Action.DISCARD)})
 RETURNING lease_epoch
 """
 STATUS = "SELECT status FROM {event} WHERE id = :id"
+#: With the row locked until the act is written, so that the audit names the status it was taken from. A transaction
+#: on SQLite is the only writer anyway.
+STATUS_LOCKED = f"{STATUS} FOR NO KEY UPDATE"
 
 HEARTBEAT = """
 UPDATE {event} AS e SET lease_until = {least}(
@@ -108,6 +129,9 @@ ORDER BY id LIMIT :limit
 OVERDUE = f"""
 SELECT {", ".join(EVENT_COLUMNS)} FROM {{event}}
 WHERE status IN ('pending', 'failed') AND give_up_at IS NOT NULL AND give_up_at < {{now}} ORDER BY give_up_at LIMIT :limit
+"""
+RUNNING_AS = f"""
+SELECT {", ".join(EVENT_COLUMNS)} FROM {{event}} WHERE id = :id AND status = 'running' AND lease_owner = :owner
 """
 HOLDS = "SELECT 1 FROM {event} WHERE id = :id AND status = 'running' AND lease_epoch = :epoch"
 
@@ -195,6 +219,42 @@ def end_in(
     return connection.execute(both, parameters).rowcount == 1
 
 
+def end_many(store: Store, runs: Sequence[tuple[Event, Ending]]) -> list[bool]:
+    """End several runs in one transaction, which is far cheaper than one each.
+
+    Each is guarded by its own epoch: one that no longer owns its event changes nothing and disturbs no other.
+
+    Returns:
+        What `end` would have returned for each, in the order given.
+    """
+    ended: set[tuple[int, int]] = set()
+    with store.write() as connection:
+        # In the order of ids, as every writer of several rows, so that none can deadlock.
+        in_order = sorted(runs, key=lambda run: run[0].id)
+        for plain, some in groupby(in_order, key=lambda run: not store.sqlite and _is_plain(run[1])):
+            if plain:
+                ended |= _complete_many(store, connection, list(some))
+            else:
+                ended |= {_proof(event) for event, ending in some if end_in(store, connection, event, ending)}
+    return [_proof(event) in ended for event, _ in runs]
+
+
+def _is_plain(ending: Ending) -> bool:
+    return ending.template == COMPLETE and ending.failure is None
+
+
+def _proof(event: Event) -> tuple[int, int]:
+    return event.id, event.lease_epoch
+
+
+def _complete_many(
+    store: Store, connection: Connection, runs: Sequence[tuple[Event, Ending]]
+) -> set[tuple[int, int]]:
+    rows = [{"id": event.id, "epoch": event.lease_epoch, **ending.values} for event, ending in runs]
+    done = connection.execute(store.statement(COMPLETE_MANY), {"runs": json.dumps(rows)})
+    return {(row.event_id, row.lease_epoch) for row in done}
+
+
 def _attempt(event: Event, ending: Ending) -> dict[str, Any]:
     failure = ending.failure
     return {
@@ -242,6 +302,17 @@ def lapsed(store: Store, limit: int = 500) -> list[Event]:
     with store.read() as connection:
         rows = connection.execute(store.statement(LAPSED), {"limit": limit}).mappings().all()
     return [event_from_row(row, store.queue(row["account"])) for row in rows]
+
+
+def running_as(store: Store, event_id: int, owner: str) -> Event | None:
+    """The event as `owner` claimed it; None when it is not, or not any more, run by that one."""
+    with store.read() as connection:
+        row = (
+            connection.execute(store.statement(RUNNING_AS), {"id": event_id, "owner": owner})
+            .mappings()
+            .first()
+        )
+    return None if row is None else event_from_row(row, store.queue(row["account"]))
 
 
 def overdue(store: Store, limit: int = 500) -> list[Event]:
@@ -296,6 +367,8 @@ def discard(
 
 def status_of(store: Store, connection: Connection, event_id: int) -> str | None:
     """The status of an event; None where there is no such event."""
+    if not 0 < event_id <= MAX_ID:
+        return None
     return connection.execute(store.statement(STATUS), {"id": event_id}).scalar()
 
 
@@ -329,8 +402,11 @@ def _act(
 ) -> int | None:
     if seen_epoch is not None:
         template = template.replace("WHERE id = :id", "WHERE id = :id AND lease_epoch = :seen")
-    before = status_of(store, connection, event_id)
+    if not 0 < event_id <= MAX_ID:
+        return None
     parameters |= {"id": event_id, "seen": seen_epoch}
+    status = store.statement(STATUS if store.sqlite else STATUS_LOCKED)
+    before = connection.execute(status, {"id": event_id}).scalar()
     epoch: int | None = connection.execute(store.statement(template), parameters).scalar()
     if epoch is None:
         return None

@@ -39,11 +39,15 @@ _BY_REASON: dict[str, _Pair] = {
     ),
     Reason.ORPHANED: (
         lazy_gettext("Every worker that ran it died while running it."),
-        lazy_gettext("Let a developer look at it first: reprocessed as it is, it may kill the next worker as well."),
+        lazy_gettext(
+            "Let a developer look at it first: reprocessed as it is, it may kill the next worker as well."
+        ),
     ),
     Reason.EXPIRED: (
         lazy_gettext("It was not started in time: its account was closed, or no worker was free."),
-        lazy_gettext("See that the account is open and workers are running, then reprocess it if it is still wanted."),
+        lazy_gettext(
+            "See that the account is open and workers are running, then reprocess it if it is still wanted."
+        ),
     ),
     Reason.TOO_OLD: (
         lazy_gettext("It was older than this kind of event may be when its turn came."),
@@ -51,7 +55,9 @@ _BY_REASON: dict[str, _Pair] = {
     ),
     Reason.IN_DOUBT: (
         lazy_gettext("The answer of the ERP never came, so it may have been applied or not."),
-        lazy_gettext("Look in the ERP: if the record is there, discard this event; if it is not, reprocess it."),
+        lazy_gettext(
+            "Look in the ERP: if the record is there, discard this event; if it is not, reprocess it."
+        ),
     ),
     Reason.NO_HANDLER: (
         lazy_gettext("No worker knows how to handle this kind of event."),
@@ -75,8 +81,12 @@ _MEANING: dict[ErrorClass, LazyString] = {
 
 #: What to do about it once all attempts are used up.
 _REMEDY: dict[ErrorClass, LazyString] = {
-    "timeout": lazy_gettext("See in the ERP whether the record is there all the same; once it answers again, reprocess."),
-    "unreachable": lazy_gettext("Once the ERP can be reached again, reprocess; nothing needs to be corrected."),
+    "timeout": lazy_gettext(
+        "See in the ERP whether the record is there all the same; once it answers again, reprocess."
+    ),
+    "unreachable": lazy_gettext(
+        "Once the ERP can be reached again, reprocess; nothing needs to be corrected."
+    ),
     "busy": lazy_gettext("Reprocess it at a quieter time; nothing needs to be corrected."),
     "unknown_outcome": lazy_gettext("See in the ERP whether the record is there; if it is not, reprocess."),
     "crash": lazy_gettext("Let a developer look at the worker before you reprocess."),
@@ -105,7 +115,9 @@ def advice(event: EventSummary) -> Advice | None:
     """What the state of an event means and what to do; None where nothing went wrong."""
     kind = error_class(event.error_type)
     if event.status == Status.FAILED:
-        return Advice(str(_MEANING[kind]), gettext("There is nothing to do: the next attempt comes by itself."))
+        return Advice(
+            str(_MEANING[kind]), gettext("There is nothing to do: the next attempt comes by itself.")
+        )
     if event.status not in (Status.DEAD, Status.DISCARDED) or event.reason is None:
         return None
     if event.reason == Reason.EXHAUSTED and kind != "other":
@@ -113,6 +125,18 @@ def advice(event: EventSummary) -> Advice | None:
         return Advice(f"{_MEANING[kind]} {every}", str(_REMEDY[kind]))
     pair = _BY_REASON.get(event.reason)
     return Advice(str(pair[0]), str(pair[1])) if pair else None
+
+
+def in_short(event: EventSummary) -> str:
+    """What happened, in the words of the ERP where it spoke, else in those of the console; empty where all is well."""
+    if event.last_error is None or event.status not in (Status.FAILED, Status.DEAD, Status.DISCARDED):
+        return ""
+    if erp_spoke(event) or event.status == Status.DISCARDED:
+        return event.last_error
+    if event.reason == Reason.UNCLASSIFIED:
+        return gettext("Unknown error: %(type)s %(text)s", type=event.error_type, text=event.last_error)
+    said = advice(event)
+    return said.meaning if said else event.last_error
 
 
 def erp_spoke(event: EventSummary) -> bool:

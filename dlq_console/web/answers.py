@@ -58,7 +58,9 @@ def _doors(view: Overview) -> str:
     first = min(view.closed, key=lambda scope: scope.until)
     if len(view.closed) > 1:
         return ngettext(
-            "%(num)d account is closed for now.", "%(num)d accounts are closed for now.", len(view.closed)
+            "%(num)d account or call is closed for now.",
+            "%(num)d accounts or calls are closed for now.",
+            len(view.closed),
         )
     return gettext(
         "%(name)s is closed until %(time)s.", name=first.name, time=display.current().moment(first.until)

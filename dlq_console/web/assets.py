@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from flask import Blueprint, Flask, Response, abort, current_app, request, send_file
+from flask import Blueprint, Flask, Response, abort, current_app, request
 
 #: How much of the hash stands in the address.
 _HASH_DIGITS = 12
@@ -23,9 +23,9 @@ assets = Blueprint("assets", __name__)
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """One file that pages may load."""
+    """One file that pages may load; all of them are small enough to stay in memory."""
 
-    path: Path
+    content: bytes
     version: str
     mimetype: str
 
@@ -48,8 +48,10 @@ def serve(version: str, name: str) -> Response:
     asset = _assets().get(name)
     if asset is None:
         abort(404)
-    response = send_file(asset.path, mimetype=asset.mimetype, etag=asset.version)
+    response = Response(asset.content, mimetype=asset.mimetype)
+    response.set_etag(asset.version)
     response.headers["Cache-Control"] = _FOREVER if version == asset.version else "no-cache"
+    response.make_conditional(request)
     return response
 
 
@@ -59,8 +61,9 @@ def _read(folder: Path) -> dict[str, Asset]:
 
 
 def _asset(path: Path) -> Asset:
-    version = hashlib.sha256(path.read_bytes()).hexdigest()[:_HASH_DIGITS]
-    return Asset(path, version, mimetypes.guess_type(path.name)[0] or "application/octet-stream")
+    content = path.read_bytes()
+    version = hashlib.sha256(content).hexdigest()[:_HASH_DIGITS]
+    return Asset(content, version, mimetypes.guess_type(path.name)[0] or "application/octet-stream")
 
 
 def _assets() -> dict[str, Asset]:

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
-from flask import Blueprint, Response, abort, current_app, g, make_response, redirect, render_template, request, session, url_for
+from flask import (
+    Blueprint,
+    Response,
+    abort,
+    g,
+    make_response,
+    redirect,
+    render_template,
+    request,
+    session,
+    url_for,
+)
 from flask_babel import gettext
 from flask_limiter import Limiter
 from flask_limiter.util import get_remote_address
@@ -40,11 +51,10 @@ def require_person() -> AnyResponse | None:
         return None
     if "HX-Request" in request.headers:
         # A redirect would be followed by the script and put the log-in form inside the page.
-        page = safe_next(urlsplit(request.headers.get("HX-Current-URL", "")).path)
-        return Response(status=401, headers={"HX-Redirect": _login_address(page)})
-    if request.method == "GET":
-        return redirect(_login_address(request.full_path.rstrip("?")), 303)
-    abort(401)
+        return Response(status=401, headers={"HX-Redirect": _login_address(_page_on_screen())})
+    if request.method != "GET":
+        abort(401)
+    return redirect(_login_address(request.full_path.rstrip("?")), 303)
 
 
 def person() -> Person:
@@ -65,9 +75,10 @@ def demand(permission: str) -> Person:
 
 def safe_next(target: str) -> str:
     """`target` if it is a path on this console, else the overview: nobody is sent elsewhere after the log-in."""
-    parts = urlsplit(target)
-    local = target.startswith("/") and not target.startswith(("//", "/\\")) and not (parts.scheme or parts.netloc)
-    return target if local and target.isprintable() and "\\" not in target else url_for("triage.overview")
+    parts = _split(target)
+    local = parts is not None and not parts.scheme and not parts.netloc and parts.path.startswith("/")
+    safe = local and target.isprintable() and "\\" not in target and not target.startswith("//")
+    return target if safe else url_for("triage.overview")
 
 
 @auth.get("/login")
@@ -79,7 +90,9 @@ def show_log_in() -> AnyResponse:
 
 @auth.post("/login", endpoint="log_in")
 @limiter.limit(ADDRESS_LIMIT, deduct_when=lambda response: response.status_code != 303)
-@limiter.limit(NAME_LIMIT, key_func=lambda: _name().casefold(), deduct_when=lambda response: response.status_code != 303)
+@limiter.limit(
+    NAME_LIMIT, key_func=lambda: _name().casefold(), deduct_when=lambda response: response.status_code != 303
+)
 def log_in() -> AnyResponse:
     """Check name and password; open a session under new tokens."""
     target = safe_next(request.form.get("next", ""))
@@ -112,6 +125,19 @@ def _form(target: str, *, name: str = "", message: str = "", status: int = 200) 
 
 def _name() -> str:
     return request.form.get("name", "").strip()[:200]
+
+
+def _page_on_screen() -> str:
+    """The page that a request of htmx came from, as a path."""
+    parts = _split(request.headers.get("HX-Current-URL", ""))
+    return safe_next(parts._replace(scheme="", netloc="", fragment="").geturl() if parts else "")
+
+
+def _split(address: str) -> SplitResult | None:
+    try:
+        return urlsplit(address)
+    except ValueError:  # such as "http://["
+        return None
 
 
 def _login_address(page: str) -> str:

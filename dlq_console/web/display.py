@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
 from flask import g
-from flask_babel import gettext
 
 from dlq_console.clock import utc_now
 from dlq_console.store.events import Attempt, EventSummary
@@ -18,6 +17,17 @@ from dlq_console.web.i18n import locale_name, select_zone
 
 
 @dataclass(frozen=True, slots=True)
+class Stamp:
+    """One moment in every way a page shows it: for machines, in full, short, to the second, and how long ago."""
+
+    machine: str
+    full: str
+    short: str
+    exact: str
+    ago: str
+
+
+@dataclass(frozen=True, slots=True)
 class Display:
     """The words and formats of one request."""
 
@@ -25,6 +35,8 @@ class Display:
     zone: ZoneInfo
     #: Everything on the page was read at about this moment.
     now: datetime
+    #: The day it is in that zone.
+    today: date
 
     def state(self, event: EventSummary) -> words.Look:
         """Word, shape and tone of where an event stands."""
@@ -55,10 +67,20 @@ class Display:
         """A length of time."""
         return formats.span(self.locale, seconds)
 
+    def stamp(self, moment: datetime) -> Stamp:
+        """A moment in every way a page shows it."""
+        local, today = moment.astimezone(self.zone), self.today
+        return Stamp(
+            machine=moment.isoformat(timespec="seconds"),
+            full=formats.full(self.locale, local),
+            short=formats.day_and_time(self.locale, local, today),
+            exact=formats.day_and_time(self.locale, local, today, exact=True),
+            ago=self.ago(moment),
+        )
+
     def moment(self, moment: datetime) -> str:
         """A time as short as it stays clear, in the zone of the page."""
-        local = moment.astimezone(self.zone)
-        return formats.day_and_time(self.locale, local, self.now.astimezone(self.zone).date())
+        return formats.day_and_time(self.locale, moment.astimezone(self.zone), self.today)
 
     def full(self, moment: datetime) -> str:
         """Date, time and zone."""
@@ -72,11 +94,7 @@ class Display:
     def ago(self, moment: datetime) -> str:
         """How far away a moment is: "3 min ago", "in 2 h"."""
         number, unit = formats.coarse(self.now - moment)
-        if number == 0:
-            return gettext("now")
-        if moment > self.now:
-            return gettext("in %(span)s", span=f"{number} {unit}")
-        return gettext("%(span)s ago", span=f"{number} {unit}")
+        return words.distance(self.locale, number, unit, ahead=moment > self.now)
 
     def since(self, moment: datetime) -> str:
         """How long ago a moment was, as an age: "4 min"."""
@@ -88,5 +106,6 @@ def current() -> Display:
     """The display of this request."""
     display: Display | None = g.get("display")
     if display is None:
-        display = g.display = Display(locale_name(), select_zone(), utc_now())
+        zone, now = select_zone(), utc_now()
+        display = g.display = Display(locale_name(), zone, now, now.astimezone(zone).date())
     return display

@@ -72,11 +72,11 @@ _TEXTS: dict[int, tuple[LazyString, LazyString]] = {
     ),
     429: (
         lazy_gettext("Too many attempts"),
-        lazy_gettext("Wait a minute, then try again."),
+        lazy_gettext("Wait a few minutes, then try again."),
     ),
     500: (
         lazy_gettext("The console failed"),
-        lazy_gettext("This is a fault of the console; it was written to its log."),
+        lazy_gettext("This is a fault of the console, which was written to its log."),
     ),
     503: (
         lazy_gettext("The database cannot be reached"),
@@ -90,7 +90,7 @@ def install(app: Flask) -> None:
     for status in _TEXTS:
         app.register_error_handler(status, _http_error)
     app.register_error_handler(CSRFError, _form_token_wrong)
-    app.register_error_handler(FilterError, lambda error: answer(problem(400, detail=error.message)))
+    app.register_error_handler(FilterError, _filter_wrong)
     app.register_error_handler(PayloadRefused, lambda error: answer(problem(400, detail=error.message)))
     app.register_error_handler(PeopleError, lambda error: answer(problem(400, detail=error.message)))
     app.register_error_handler(EventNotFound, lambda _error: answer(problem(404)))
@@ -98,10 +98,10 @@ def install(app: Flask) -> None:
     app.register_error_handler(StoreUnavailable, lambda _error: answer(problem(503)))
 
 
-def problem(status: int, **changes: str) -> Problem:
-    """The usual texts of a status, with some of them replaced."""
-    title, sentence = _TEXTS[status]
-    return replace(Problem(status, str(title), str(sentence)), **changes)
+def problem(status: int, *, sentence: str = "", detail: str = "") -> Problem:
+    """The usual texts of a status, or another sentence."""
+    title, usual = _TEXTS[status]
+    return Problem(status, str(title), sentence or str(usual), detail)
 
 
 def answer(shown: Problem, *, more: str = "") -> AnyResponse:
@@ -113,7 +113,7 @@ def answer(shown: Problem, *, more: str = "") -> AnyResponse:
     else:
         response = make_response(render_template("errors/error.html", problem=shown), shown.status)
     if shown.status in (429, 503):
-        response.headers["Retry-After"] = "60" if shown.status == 429 else "5"
+        response.headers["Retry-After"] = "300" if shown.status == 429 else "5"
     return response
 
 
@@ -143,6 +143,14 @@ def _form_token_wrong(_error: CSRFError) -> AnyResponse:
     )
 
 
+def _filter_wrong(error: FilterError) -> AnyResponse:
+    """The address names a filter that means nothing; the list itself is one click away."""
+    lists = {"events": "triage.events", "dead_letters": "triage.dead_letters"}
+    page = lists.get((request.endpoint or "").rpartition(".")[2], "triage.overview")
+    link = Link(url_for(page), gettext("Clear the filter"))
+    return answer(replace(problem(400, detail=error.message), link=link))
+
+
 def _session_ended() -> Problem:
     login = Link(url_for("auth.show_log_in", next=_page_behind_form()), gettext("Log in"))
     return replace(problem(401), kept=_typed(), link=login)
@@ -151,8 +159,11 @@ def _session_ended() -> Problem:
 def _failure(error: HTTPException) -> Problem:
     reference = secrets.token_hex(4)
     cause = error.original_exception if isinstance(error, InternalServerError) else None
-    current_app.logger.error("reference %s: %s %s failed (%s)", reference, request.method, request.path, type(cause).__name__)
-    return replace(problem(500), detail=f"reference {reference}")
+    current_app.logger.error(
+        "reference %s: %s %s failed (%s)", reference, request.method, request.path, type(cause).__name__
+    )
+    told = gettext("This is a fault of the console; its log has it as %(reference)s.", reference=reference)
+    return problem(500, sentence=told)
 
 
 def _typed() -> str:

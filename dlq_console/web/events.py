@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol, cast
 
 from flask import Blueprint, abort, make_response, redirect, render_template, request, url_for
 from flask_babel import gettext
@@ -14,17 +14,33 @@ from werkzeug.wrappers import Response as AnyResponse
 from dlq_console.errors import ActionNotAllowed
 from dlq_console.store import people, queries
 from dlq_console.store.events import Event, EventSummary
-from dlq_console.store.states import Action, Status, actions_for
+from dlq_console.store.states import Action, actions_for
 from dlq_console.web import display, errors, history, words
 from dlq_console.web.advice import advice, erp_spoke
 from dlq_console.web.auth import demand, person, require_person
 from dlq_console.web.follow import follow, outcome
-from dlq_console.web.hub import hub, store
+from dlq_console.web.hub import ConsoleHub, hub, store
 from dlq_console.web.payload import raw_json, readable
+from dlq_console.web.rows import followed_row
 from dlq_console.web.things import headline, thing
 
 #: Ids beyond what a database can hold are no ids.
 EVENT_ID = "int(max=9223372036854775807):event_id"
+
+
+class ActingHub(ConsoleHub, Protocol):
+    """Acts that are refused when the event is not any more as the person saw it."""
+
+    def reprocess(
+        self, event_id: int, *, actor: str, note: str | None = None, seen_epoch: int | None = None
+    ) -> Event:
+        """Put a dead event back to work."""
+
+    def discard(
+        self, event_id: int, *, actor: str, note: str | None = None, seen_epoch: int | None = None
+    ) -> Event:
+        """Decide that an event shall not run."""
+
 
 events = Blueprint("events", __name__)
 events.before_request(require_person)
@@ -80,7 +96,8 @@ def event_fragment(event: Event) -> AnyResponse:
 def _act(action: Action, event_id: int) -> AnyResponse:
     actor = demand(action)
     found_event(event_id)
-    act = {Action.REPROCESS: hub().reprocess, Action.DISCARD: hub().discard}[action]
+    acting = cast(ActingHub, hub())
+    act = {Action.REPROCESS: acting.reprocess, Action.DISCARD: acting.discard}[action]
     try:
         act(event_id, actor=actor.name, note=request.form.get("note"), seen_epoch=_seen())
     except ActionNotAllowed:
@@ -138,20 +155,15 @@ def _parts(event: Event) -> dict[str, Any]:
         "erp_spoke": erp_spoke(event),
         "waiting": history.waiting(event),
         "follow": follow(event, "fragments.state"),
-        "history": history.entries(event, queries.attempts(store(), event.id), queries.audit(store(), event.id)),
+        "history": history.entries(
+            event, queries.attempts(store(), event.id), queries.audit(store(), event.id)
+        ),
         "offered": [action for action in allowed if people.may(person(), action)],
     }
 
 
 def _row(event: EventSummary, *, elsewhere: bool = False) -> str:
-    return render_template(
-        "shared/_row.html",
-        event=event,
-        why=outcome(event),
-        follow=follow(event, "fragments.row"),
-        may_reprocess=people.may(person(), Action.REPROCESS),
-        elsewhere=elsewhere,
-    )
+    return render_template("shared/_row.html", row=followed_row(event, person()), elsewhere=elsewhere)
 
 
 def _announcing(page: str, event: EventSummary) -> AnyResponse:

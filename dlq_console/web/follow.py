@@ -27,7 +27,7 @@ def follow(event: EventSummary, endpoint: str) -> Follow | None:
     """How to follow `event` through the fragment `endpoint`; None once it has ended."""
     if event.status not in OPEN:
         return None
-    waits = event.status in (Status.FAILED, Status.BLOCKED) or event.waiting_for is not None
+    waits = event.status in (Status.FAILED, Status.BLOCKED) or event.waiting_until is not None
     address = url_for(endpoint, event_id=event.id, seen=version_of(event))
     return Follow(address, SLOW if waits else BRISK)
 

@@ -59,13 +59,16 @@ def zone_label(moment: datetime) -> str:
     return f"{moment:%Z}"
 
 
-def day_and_time(locale: str, moment: datetime, today: date) -> str:
-    """As short as it stays clear: the time today, the day before it this year, the year as well before that."""
+def day_and_time(locale: str, moment: datetime, today: date, *, exact: bool = False) -> str:
+    """As short as it stays clear: the time today, the day before it this year, the year as well before that.
+
+    Seconds are told of today's times, and of all with `exact`.
+    """
     day = moment.date()
     if day == today:
         return clock_time(moment)
     shown = short_date(locale, day) if day.year == today.year else long_date(locale, day)
-    return f"{shown} {clock_time(moment)}"
+    return f"{shown} {clock_time(moment) if exact else f'{moment:%H:%M}'}"
 
 
 def full(locale: str, moment: datetime) -> str:

@@ -45,7 +45,10 @@ def select_zone() -> ZoneInfo:
 
 def locale_name() -> str:
     """The language of this request, as in `LOCALES`."""
-    return str(get_locale())
+    name: str | None = g.get("locale_name")
+    if name is None:
+        name = g.locale_name = str(get_locale())
+    return name
 
 
 def language_tag() -> str:
@@ -56,7 +59,9 @@ def language_tag() -> str:
 @cache
 def zone_names() -> frozenset[str]:
     """Every zone a person may choose, such as `America/Sao_Paulo`."""
-    return frozenset(name for name in available_timezones() if "/" in name and not name.startswith("Etc/")) | {"UTC"}
+    return frozenset(
+        name for name in available_timezones() if "/" in name and not name.startswith("Etc/")
+    ) | {"UTC"}
 
 
 def _tag(locale: str) -> str:

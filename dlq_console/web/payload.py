@@ -72,7 +72,7 @@ def readable(payload: Any) -> Node:
 
 
 def raw_json(payload: Any) -> str:
-    """The payload as indented JSON, secrets masked, every number with the digits it came with."""
+    """The payload as indented JSON, secrets masked, no digit of a number lost."""
     return _json(masked(payload), "")
 
 
@@ -85,7 +85,9 @@ def _node(value: Any, depth: int) -> Node:
         return Plain("deeper")
     if isinstance(value, Mapping):
         shown = list(value.items())[:MAX_ITEMS]
-        return Group(tuple((label(name), _node(one, depth + 1)) for name, one in shown), len(value) - len(shown))
+        return Group(
+            tuple((label(name), _node(one, depth + 1)) for name, one in shown), len(value) - len(shown)
+        )
     return _list(value, depth)
 
 

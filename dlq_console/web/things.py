@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from flask_babel import gettext, lazy_gettext
 from flask_babel.speaklater import LazyString
 
 from dlq_console.store.events import EventSummary
 from dlq_console.store.states import Reason, Status
+from dlq_console.web.i18n import locale_name
 
 #: The first word of a kind, and what people call such a thing.
 _THINGS: dict[str, LazyString] = {
@@ -22,10 +25,14 @@ _THINGS: dict[str, LazyString] = {
 
 def thing(event: EventSummary) -> str:
     """The record that an event carries: `Order 8841`, or the kind itself where nobody gave it a name."""
-    known = _THINGS.get(event.kind.partition(".")[0])
-    if known is None:
-        return f"{event.kind} {event.entity_id}"
-    return str(known) % {"id": event.entity_id}
+    pattern = _pattern(locale_name(), event.kind.partition(".")[0])
+    return pattern % {"id": event.entity_id} if pattern else f"{event.kind} {event.entity_id}"
+
+
+@lru_cache(maxsize=256)
+def _pattern(locale: str, word: str) -> str:
+    """What to call it in `locale`, the language of the request; empty where nobody gave it a name."""
+    return str(_THINGS[word]) if word in _THINGS else ""
 
 
 def headline(event: EventSummary) -> str:

@@ -7,14 +7,15 @@ from typing import Any
 from flask import Blueprint, render_template, request, url_for
 from flask_babel import gettext
 
-from dlq_console.store import people, queries
+from dlq_console.store import queries
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.queries import DeadLetters, Overview
-from dlq_console.store.states import Action, Reason, Status
+from dlq_console.store.states import Reason, Status
 from dlq_console.web import answers, display
 from dlq_console.web.auth import person, require_person
 from dlq_console.web.hub import store
 from dlq_console.web.lists import PAGE_SIZE, list_view, offered
+from dlq_console.web.rows import list_rows
 
 triage = Blueprint("triage", __name__)
 triage.before_request(require_person)
@@ -57,7 +58,7 @@ def dead_letters_context() -> dict[str, Any]:
         "found": found,
         "dead_total": found.total,
         "answer": answers.dead_letters(found),
-        "may_reprocess": people.may(person(), Action.REPROCESS),
+        "rows": list_rows(found.page.items, person()),
         "nothing_ever": not found.total.number and nothing_ever(),
         "list": list_view(
             flt,
@@ -78,16 +79,16 @@ def events_context() -> dict[str, Any]:
     )
     shown = display.current()
     return {
-        "page": page,
+        "rows": list_rows(page.items, person()),
         "answer": gettext("Every event that came in, whatever became of it."),
-        "may_reprocess": people.may(person(), Action.REPROCESS),
         "list": list_view(
             flt,
             page,
             address=url_for("triage.events"),
             fragment=url_for("fragments.events"),
             # A text field holds one value; several from an address are kept beside it.
-            fields={"status", "reason", "q", "entity"} | {name for name in ("kind", "account") if len(getattr(flt, name)) < 2},
+            fields={"status", "reason", "q", "entity"}
+            | {name for name in ("kind", "account") if len(getattr(flt, name)) < 2},
             facets={
                 "status": [(str(status), shown.status(status).word) for status in Status],
                 "reason": [(str(reason), shown.reason(reason)) for reason in Reason],

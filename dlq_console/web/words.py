@@ -93,6 +93,15 @@ def reason_word(locale: str, reason: str) -> str:
     return str(_REASONS.get(reason, reason))
 
 
+@lru_cache(maxsize=1024)
+def distance(locale: str, number: int, unit: str, *, ahead: bool) -> str:
+    """How far away a moment is: "3 min ago", "in 2 h"."""
+    if number == 0:
+        return gettext("now")
+    span = f"{number} {unit}"
+    return gettext("in %(span)s", span=span) if ahead else gettext("%(span)s ago", span=span)
+
+
 def act_sentence(action: str, actor: str) -> str:
     """Who did what, as a sentence."""
     match action:

@@ -3,39 +3,53 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import signal
 import threading
 import time
+from contextlib import suppress
 from multiprocessing.connection import Connection
+from types import FrameType
 
+from dlq_console.clock import monotonic
 from dlq_console.errors import StoreUnavailable
 from dlq_console.hub.execution import run_claimed
 from dlq_console.runtime import Hub
+from dlq_console.store.events import Event
 
 logger = logging.getLogger(__name__)
 
-#: What a child answers after each event.
-FINISHED = "finished"
-
 
 def serve(hub: Hub, pipe: Connection, parent: int) -> None:
-    """Run the events that come through `pipe` until it closes."""
-    # The parent alone decides when to stop; it is told by the same signals, sent to the whole group.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    """Run the events that come through `pipe` until it closes; answers each by whether another one may come."""
+    # The parent alone decides when to stop; it is told by the same signals, sent to the whole group. A function that
+    # does nothing, unlike SIG_IGN, is not inherited by programs that a handler starts.
+    signal.signal(signal.SIGINT, _leave_it_to_the_parent)
+    signal.signal(signal.SIGTERM, _leave_it_to_the_parent)
     threading.Thread(target=_end_with, args=(parent,), name="dlq-console-parent-watch", daemon=True).start()
-    while True:
-        try:
-            event = pipe.recv()
-        except EOFError:
-            return
-        try:
-            run_claimed(hub.store, hub.registry, event)
-        except StoreUnavailable as error:
-            # The lease lapses and the event is rescued: its effect key protects the outside system.
-            logger.error("event %s: its result could not be written: %s", event.id, error)  # noqa: TRY400 - no fault of ours
-        pipe.send(FINISHED)
+    with suppress(EOFError, ConnectionError):  # no more work, or no more parent
+        while True:
+            pipe.send(_run(hub, pipe.recv()))
+
+
+def _run(hub: Hub, event: Event) -> bool:
+    """Run an event; tells whether this process is fit for another.
+
+    After a time limit it is not: an async handler that was told to stop may still be at it, in the loop of all others.
+    """
+    handler = hub.registry.get(event.kind)
+    limit = monotonic() + handler.policy.timeout if handler else math.inf
+    try:
+        run_claimed(hub.store, hub.registry, event)
+    except StoreUnavailable as error:
+        # The lease lapses and the event is rescued: its effect key protects the outside system.
+        logger.error("event %s: its result could not be written: %s", event.id, error)  # noqa: TRY400 - no fault of ours
+    return monotonic() < limit
+
+
+def _leave_it_to_the_parent(_signal: int, _frame: FrameType | None) -> None:
+    pass
 
 
 def _end_with(parent: int) -> None:

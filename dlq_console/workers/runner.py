@@ -21,7 +21,8 @@ from types import FrameType
 
 from dlq_console.clock import monotonic
 from dlq_console.errors import StoreUnavailable
-from dlq_console.hub.execution import died, finish, timed_out
+from dlq_console.hub.execution import died, timed_out
+from dlq_console.hub.policy import DEFAULT_POLICY, Policy
 from dlq_console.runtime import Hub
 from dlq_console.store import claims, presence, transitions
 from dlq_console.store.claims import ReadyAccount
@@ -42,8 +43,9 @@ BEAT_EVERY = 10.0
 STOP_PATIENCE = 20.0
 #: A run is killed so many seconds after its time limit, so that an async handler can end by itself.
 LIMIT_GRACE = 0.5
-#: The longest pause while the database is away, in seconds.
-LONGEST_PAUSE = 10.0
+#: The first and the longest pause between two looks at a database that is away, in seconds. What runs keeps its lease
+#: only if the worker is back soon after the database.
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 5.0
 
 
 @dataclass
@@ -64,15 +66,18 @@ class Runner:
     concurrency: int
     accounts: Sequence[str] | None = None
     scheduler: bool = True
+    stop_patience: float = STOP_PATIENCE
     worker: str = field(default_factory=new_worker_id)
 
     def __post_init__(self) -> None:
         self._slots: list[Slot] = []
+        self._endings: list[tuple[Event, Ending]] = []
         self._ready: list[ReadyAccount] = []
         self._ready_until = 0.0
         self._next_beat = 0.0
         self._next_extension = 0.0
         self._pause = 0.0
+        self._away_until = 0.0
         self._not_before = 0.0
         self._stopping_since: float | None = None
         self._steps: ForkProcess | None = None
@@ -95,16 +100,22 @@ class Runner:
 
     def _turn(self) -> None:
         self._keep_children()
+        claimed = monotonic() >= self._away_until and self._use_database()
+        self._collect(0.0 if claimed else self._patience())
+
+    def _use_database(self) -> bool:
+        """Everything that needs the database; tells whether events were claimed."""
         try:
             self._keep_alive()
+            self._write_endings()
             claimed = self._stopping_since is None and self._claim()
-            self._pause = 0.0
         except StoreUnavailable as error:
-            claimed = False
-            self._pause = min(LONGEST_PAUSE, max(0.5, self._pause * 2))
-            self._not_before = monotonic() + self._pause
+            self._pause = min(LONGEST_PAUSE, max(FIRST_PAUSE, self._pause * 2))
+            self._away_until = monotonic() + self._pause
             logger.warning("no work for %.1f s: %s", self._pause, error)
-        self._collect(0.0 if claimed else self._patience())
+            return False
+        self._pause = 0.0
+        return claimed
 
     # Children
 
@@ -159,11 +170,16 @@ class Runner:
 
     def _hand_over(self, slot: Slot, event: Event) -> None:
         slot.event = event
-        slot.deadline = monotonic() + self.hub.policy(event.kind).timeout + LIMIT_GRACE
+        slot.deadline = monotonic() + self._policy(event).timeout + LIMIT_GRACE
         try:
             slot.pipe.send(event)
         except OSError:  # it died while it was idle
             self._replace(slot, released())
+
+    def _policy(self, event: Event) -> Policy:
+        # A kind without a handler here is only given back: no reason to ask the database what others know of it.
+        handler = self.hub.registry.get(event.kind)
+        return DEFAULT_POLICY if handler is None else handler.policy
 
     # What runs
 
@@ -172,16 +188,18 @@ class Runner:
         for pipe in wait([slot.pipe for slot in self._slots], timeout=patience):
             slot = next(slot for slot in self._slots if slot.pipe is pipe)
             try:
-                slot.pipe.recv()
+                fit = slot.pipe.recv()
                 slot.event = None
                 self._not_before = 0.0
+                if not fit:
+                    self._replace(slot, None)
             except (EOFError, OSError):
                 self._child_died(slot)
         for slot in [slot for slot in self._slots if slot.event and monotonic() >= slot.deadline]:
             event = slot.event
             if event is not None:
                 logger.warning("event %s ran past its time limit and is stopped", event.id)
-                self._replace(slot, timed_out(event, self.hub.policy(event.kind)))
+                self._replace(slot, timed_out(event, self._policy(event)))
 
     def _child_died(self, slot: Slot) -> None:
         slot.process.join(5)
@@ -191,19 +209,24 @@ class Runner:
             return
         how = _how_it_died(slot.process.exitcode)
         logger.error("event %s: the process that ran it %s", event.id, how)
-        self._replace(slot, died(event, self.hub.policy(event.kind), how=how))
+        self._replace(slot, died(event, self._policy(event), how=how))
 
     def _replace(self, slot: Slot, ending: Ending | None) -> None:
-        """End the child of a slot and write what became of its event; the child may have written that already."""
+        """End the child of a slot; what became of its event is written in the next turn."""
         slot.process.kill()
         slot.process.join(5)
         slot.pipe.close()
         self._slots.remove(slot)
         if slot.event is not None and ending is not None:
-            try:
-                finish(self.hub.store, slot.event, ending)
-            except StoreUnavailable as error:
-                logger.warning("event %s is rescued when its lease lapses: %s", slot.event.id, error)
+            self._endings.append((slot.event, ending))
+
+    def _write_endings(self) -> None:
+        """Write what became of events whose child is gone; one that the child had written itself is refused."""
+        while self._endings:
+            event, ending = self._endings[0]
+            if not transitions.end(self.hub.store, event, ending):
+                logger.info("event %s had ended before its process did", event.id)
+            del self._endings[0]
 
     def _keep_alive(self) -> None:
         if monotonic() >= self._next_beat:
@@ -221,18 +244,23 @@ class Runner:
 
     def _lease_lost(self, slot: Slot) -> None:
         # Its result may have been written a moment ago; then the child says so and lives on.
-        if slot.pipe.poll(0.2):
+        if slot.event is None or slot.pipe.poll(0.2):
             return
-        logger.warning("event %s: its lease was lost, the run is stopped", slot.event and slot.event.id)
+        # Two slots may hold one event: a run that lost its lease, and the one that this worker was given since.
+        if transitions.holds(self.hub.store, slot.event.id, slot.event.lease_epoch):
+            return
+        logger.warning("event %s: its lease was lost, the run is stopped", slot.event.id)
         self._replace(slot, None)
 
     def _patience(self) -> float:
         now = monotonic()
         times = [self._next_beat, self._next_extension]
-        times += [slot.deadline for slot in self._slots if slot.event is not None]
         if any(slot.event is None for slot in self._slots) and self._stopping_since is None:
             times.append(max(self._not_before, now + 0.01))
-        return min(max(0.0, min(times) - now), 1.0)
+        # A time limit holds whether or not the database is there.
+        deadlines = [slot.deadline for slot in self._slots if slot.event is not None]
+        following = min([max(min(times), self._away_until), *deadlines])
+        return min(max(0.0, following - now), 1.0)
 
     # The end
 
@@ -241,27 +269,29 @@ class Runner:
             self._stopping_since = monotonic()
             self._next_beat = 0.0
         else:
-            self._stopping_since = -STOP_PATIENCE
+            self._stopping_since = -self.stop_patience
 
     def _stopped(self) -> bool:
         if self._stopping_since is None:
             return False
         if all(slot.event is None for slot in self._slots):
             return True
-        return monotonic() - self._stopping_since > STOP_PATIENCE
+        return monotonic() - self._stopping_since > self.stop_patience
 
     def _end(self) -> None:
         for slot in list(self._slots):
             if slot.event is not None:
                 logger.warning("event %s is given back", slot.event.id)
             self._replace(slot, released())
-        if self._steps is not None and self._steps.is_alive():
+        if self._steps is not None:
             self._steps.terminate()
             self._steps.join(5)
+            self._steps.kill()
         try:
+            self._write_endings()
             presence.leave(self.hub.store, self.worker)
         except StoreUnavailable as error:
-            logger.warning("the worker could not say that it stopped: %s", error)
+            logger.warning("the worker could not say that it stopped; leases lapse by themselves: %s", error)
         self.hub.close()
 
 
@@ -305,6 +335,7 @@ def _stop_with(parent: int, stop: threading.Event) -> None:
 def _how_it_died(exit_code: int | None) -> str:
     if exit_code is None:
         return "died"
-    if exit_code < 0:
-        return f"was killed by {signal.Signals(-exit_code).name}"
-    return f"ended by itself with exit status {exit_code}"
+    if exit_code >= 0:
+        return f"ended by itself with exit status {exit_code}"
+    known = {number.value: number.name for number in signal.Signals}
+    return f"was killed by {known.get(-exit_code, f'signal {-exit_code}')}"

@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 TICK = 0.5
 #: A leader that was silent for so many periods of its step, or seconds, is followed by another.
 LEASE_PERIODS = 3
-SHORTEST_LEASE = 10.0
+SHORTEST_LEASE = 5.0
 
 
 class Scheduler:
@@ -46,6 +46,10 @@ class Scheduler:
                 self.run_due_steps()
             except StoreUnavailable as error:
                 logger.warning("the steps wait: %s", error)
+                stop.wait(5)
+            except Exception:
+                # Whatever it is, this process goes on: nobody would notice that its steps had stopped.
+                logger.exception("the steps wait a moment")
                 stop.wait(5)
             stop.wait(TICK)
         try:

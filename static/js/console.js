@@ -7,8 +7,12 @@
   const news = document.getElementById("news");
   // Elements that no longer follow their event, because they may not or it is gone.
   const stopped = new WeakSet();
+  // The element that had the focus in whatever sends a request.
+  const pressed = new WeakMap();
   let focusLost = null;
 
+  // htmx names the element an event is sent to; this is the one that asked.
+  const askedBy = (event) => event.detail.requestConfig.elt;
   const follows = (element) => element.hasAttribute("data-follows");
   const everyFollower = () => document.querySelectorAll("[data-follows]");
 
@@ -35,15 +39,16 @@
   document.addEventListener("htmx:timeout", () => tell(problem.dataset.slow));
 
   document.addEventListener("htmx:beforeSwap", (event) => {
-    const { xhr, elt } = event.detail;
+    const { xhr } = event.detail;
+    const asker = askedBy(event);
     if (xhr.status >= 400) {
-      if (follows(elt) && xhr.status < 500) stopped.add(elt);
+      if (follows(asker) && xhr.status < 500) stopped.add(asker);
       // The console's own answers say where they belong; anything else came from something in between.
       if (xhr.getResponseHeader("HX-Retarget") === "#problem") event.detail.shouldSwap = true;
       else tell(problem.dataset.failed);
       return;
     }
-    if (!follows(elt)) problem.replaceChildren();
+    if (!follows(asker)) problem.replaceChildren();
   });
 
   // Following
@@ -75,10 +80,16 @@
     if (hasTypedText(target)) event.detail.shouldSwap = false;
   });
 
+  // The button that was pressed rests during the request, and what rests has no focus.
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    const { elt } = event.detail;
+    if (elt.contains(document.activeElement)) pressed.set(elt, document.activeElement);
+  });
+
   document.addEventListener("htmx:beforeSwap", (event) => {
-    const { target } = event.detail;
-    if (event.detail.shouldSwap && target.contains(document.activeElement)) focusLost = target.id;
-    if (event.detail.elt.contains(document.activeElement)) focusLost = target.id;
+    const { target, shouldSwap } = event.detail;
+    if (!shouldSwap) return;
+    if (pressed.has(askedBy(event)) || target.contains(document.activeElement)) focusLost = target.id;
   });
 
   document.addEventListener("htmx:afterSettle", () => {
@@ -89,6 +100,12 @@
       goal?.focus({ preventScroll: true });
     }
     focusLost = null;
+  });
+
+  document.addEventListener("htmx:afterRequest", (event) => {
+    const before = pressed.get(askedBy(event));
+    pressed.delete(askedBy(event));
+    if (before?.isConnected && document.activeElement === document.body) before.focus({ preventScroll: true });
   });
 
   // Menus: one at a time; a click elsewhere or Escape closes it
@@ -108,6 +125,17 @@
       menu.open = false;
     });
   });
+
+  // Whoever opens the sheet of a note wants to write it.
+  document.addEventListener(
+    "toggle",
+    (event) => {
+      if (event.target.open && event.target.closest(".act-form")) {
+        event.target.querySelector("input, textarea")?.focus();
+      }
+    },
+    true,
+  );
 
   // A page from the browser's memory may show what is over, to somebody who has logged out.
   window.addEventListener("pageshow", (event) => {

@@ -11,6 +11,7 @@ from dlq_console.store.people.roles import Person
 from dlq_console.store.people.rows import person_from_row
 from dlq_console.store.people.rules import hash_of
 from dlq_console.store.people.users import CLOSE_SESSIONS
+from dlq_console.store.reading import reading
 from dlq_console.store.store import Store
 
 #: How long a session lasts unless it is closed before: a working day.
@@ -49,7 +50,7 @@ def open_session(store: Store, person: Person, ttl: float = SESSION_SECONDS) -> 
 def session_person(store: Store, token: str) -> Person | None:
     """Whose session that is, in one statement; None where it has ended or its person was disabled."""
     parameters = {"token_hash": hash_of(token)}
-    with store.read() as connection:
+    with reading(store) as connection:
         row = connection.execute(store.statement(FIND), parameters).mappings().one_or_none()
     if row is None:
         return None

@@ -18,6 +18,7 @@ from dlq_console.store.people.rules import (
     hash_of,
     write_accounts,
 )
+from dlq_console.store.reading import reading
 from dlq_console.store.store import Store
 
 #: Begins every token, so that one that leaked is recognised for what it is.
@@ -80,7 +81,7 @@ def add_token(store: Store, name: str, *, role: str, accounts: Sequence[str] | N
 
 def list_tokens(store: Store) -> tuple[TokenEntry, ...]:
     """Every token by name, also those that were revoked."""
-    with store.read() as connection:
+    with reading(store) as connection:
         rows = connection.execute(store.statement(ALL)).mappings().all()
     return tuple(
         TokenEntry(
@@ -110,7 +111,7 @@ def revoke_token(store: Store, name: str) -> None:
 def token_person(store: Store, token: str) -> Person | None:
     """Which program that is, in one statement; None where the token is unknown or revoked."""
     parameters = {"token_hash": hash_of(token)}
-    with store.read() as connection:
+    with reading(store) as connection:
         row = connection.execute(store.statement(FIND), parameters).mappings().one_or_none()
     if row is None:
         return None

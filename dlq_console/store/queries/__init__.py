@@ -9,6 +9,7 @@ from dlq_console.store.queries.dead_letters import Cause, DeadLetters, dead_lett
 from dlq_console.store.queries.events import attempts, audit, get_event, summaries
 from dlq_console.store.queries.overview import AccountFigures, KindFigures, Overview, overview
 from dlq_console.store.queries.pages import MAX_LIMIT, Page, events_page
+from dlq_console.store.queries.readiness import revision, why_not_ready
 
 __all__ = [
     "CAP",
@@ -27,5 +28,7 @@ __all__ = [
     "events_page",
     "get_event",
     "overview",
+    "revision",
     "summaries",
+    "why_not_ready",
 ]

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row
 
 from dlq_console.store.filters import EventFilter
-from dlq_console.store.queries.pages import narrowed
-from dlq_console.store.queries.routes import CHECKED, SCAN_LIMIT, Accounts, Route, prepared, route_for
+from dlq_console.store.queries.narrowing import narrowed
+from dlq_console.store.queries.routes import Accounts, Route, prepared, route_for
+from dlq_console.store.reading import reading
 from dlq_console.store.store import Store
 
 #: Largest exact count.
@@ -29,24 +33,23 @@ def count(store: Store, flt: EventFilter, *, accounts: Accounts = None, cap: int
     route = route_for(store, flt, accounts)
     if route is None:
         return ZERO
-    with store.read() as connection:
+    with reading(store) as connection:
         route = narrowed(store, connection, route)
         statement = prepared(store, count_sql(route, cap), route.parameters)
-        row = connection.execute(statement, route.parameters).one()
-    return read_count(route, row.walked, row.matched, cap)
+        return read_count(connection.execute(statement, route.parameters).one(), cap)
 
 
 def count_sql(route: Route, cap: int = CAP) -> str:
-    """SQL for one row: how many rows were `walked`, and how many of them `matched`."""
+    """SQL for one row: how many events `matched`, and whether the walks `stopped` before the end of the list."""
     if not route.checked:
         walked = route.rows("id, finished_at", cap + 1)
-        return f"SELECT count(*) AS walked, count(*) AS matched FROM ({walked}) AS walked"
-    walked = route.rows(CHECKED, SCAN_LIMIT)
-    return f"SELECT count(*) AS walked, count(*) FILTER (WHERE {route.check}) AS matched FROM ({walked}) AS walked"
+        return f"SELECT count(*) AS matched, 0 AS stopped FROM ({walked}) AS walked"
+    return f"""
+SELECT count(*) FILTER (WHERE matches) AS matched, count(*) FILTER (WHERE place = {route.patience()}) AS stopped
+FROM ({route.numbered_rows("id, finished_at")}) AS walked
+"""
 
 
-def read_count(route: Route, walked: int, matched: int, cap: int = CAP) -> Count:
+def read_count(row: Row[Any], cap: int = CAP) -> Count:
     """What the row of `count_sql` means."""
-    if route.checked:
-        return Count(min(matched, cap), matched > cap or walked == SCAN_LIMIT)
-    return Count(min(matched, cap), matched > cap)
+    return Count(min(row.matched, cap), row.matched > cap or row.stopped > 0)

@@ -12,13 +12,14 @@ from dlq_console.store.filters import EventFilter
 from dlq_console.store.queries.counts import ZERO, Count, count_sql, read_count
 from dlq_console.store.queries.distinct import distinct_sql
 from dlq_console.store.queries.pages import Page, read_page
-from dlq_console.store.queries.routes import ANY, CHECKED, Accounts, Route, prepared, route_for
+from dlq_console.store.queries.routes import ANY, Accounts, Route, prepared, route_for
+from dlq_console.store.reading import reading
 from dlq_console.store.states import DEAD_REASONS, Status
 from dlq_console.store.store import Store
 
 #: Largest exact count of all dead letters; less than that of a filtered list, because it is on every page.
 TOTAL_CAP = 1_000
-#: Newest dead letters among which the biggest cause is looked for.
+#: About how many of the newest dead letters the biggest cause is looked for among.
 CAUSE_SAMPLE = 500
 #: Most values offered for one field of the filter.
 MAX_CHOICES = 200
@@ -28,10 +29,10 @@ NO_PAGE = Page()
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """The most frequent error among the newest CAUSE_SAMPLE rows of the list.
+    """The most frequent error among the newest rows of the list, about CAUSE_SAMPLE of them.
 
     `error` is the newest such error; `kind` and `account` are None where it has several of them. `since` is when the
-    oldest of the `number` died. Where the list is not `complete`ly within the sample, there may be more of them.
+    oldest of the `number` died. Where not the `complete` list was looked at, there may be more of them.
     """
 
     error: str
@@ -77,7 +78,7 @@ def dead_letters(
     if everything is None:
         return DeadLetters()
     route = route_for(store, flt, accounts, only=Status.DEAD)
-    with store.read() as connection:
+    with reading(store) as connection:
         total, kinds, names = _read_surroundings(store, connection, everything, accounts)
         if route is None:
             return DeadLetters(total=total, kinds=kinds, accounts=names)
@@ -92,7 +93,7 @@ def _surroundings_sql(everything: Route, *, restricted: bool) -> str:
     kinds = distinct_sql("kind, finished_at, id", "status = 'dead'", MAX_CHOICES)
     names = distinct_sql("account, finished_at, id", f"status = 'dead' AND {account_is_visible}", MAX_CHOICES)
     return f"""
-SELECT 'total' AS field, '' AS name, walked, matched FROM ({count_sql(everything, TOTAL_CAP)}) AS total
+SELECT 'total' AS field, '' AS name, matched, stopped FROM ({count_sql(everything, TOTAL_CAP)}) AS total
 UNION ALL SELECT 'kind', name, 0, 0 FROM ({kinds}) AS kinds WHERE {_VISIBLE_KIND if restricted else ANY}
 UNION ALL SELECT 'account', name, 0, 0 FROM ({names}) AS names
 """
@@ -106,20 +107,21 @@ def _read_surroundings(
     rows = connection.execute(prepared(store, template, parameters), parameters).all()
     names = {field: tuple(row.name for row in rows if row.field == field) for field in ("kind", "account")}
     total = next(row for row in rows if row.field == "total")
-    return read_count(everything, total.walked, total.matched, TOTAL_CAP), names["kind"], names["account"]
+    return read_count(total, TOTAL_CAP), names["kind"], names["account"]
 
 
 def _figures_sql(route: Route) -> str:
     """SQL for one row: the count of the list, and its biggest cause."""
-    newest = route.rows(f"{CHECKED}, fingerprint", CAUSE_SAMPLE)
+    newest = route.numbered_rows("id, finished_at, kind, account, fingerprint", together=CAUSE_SAMPLE)
     return f"""
-WITH cause AS (
+WITH newest AS ({newest}), cause AS (
     SELECT count(*) AS number, max(id) AS newest_id, min(finished_at) AS since,
         min(kind) AS kind, max(kind) AS other_kind, min(account) AS account, max(account) AS other_account
-    FROM ({newest}) AS newest WHERE fingerprint IS NOT NULL AND {route.check}
+    FROM newest WHERE fingerprint IS NOT NULL AND matches
     GROUP BY fingerprint ORDER BY number DESC, newest_id DESC LIMIT 1
 )
-SELECT counted.walked, counted.matched, cause.*, e.last_error
+SELECT counted.matched, counted.stopped, cause.*, e.last_error,
+    EXISTS (SELECT 1 FROM newest WHERE place = {route.patience(CAUSE_SAMPLE)}) AS sampled
 FROM ({count_sql(route)}) AS counted LEFT JOIN cause ON {ANY} LEFT JOIN {{event}} e ON e.id = cause.newest_id
 """
 
@@ -127,7 +129,7 @@ FROM ({count_sql(route)}) AS counted LEFT JOIN cause ON {ANY} LEFT JOIN {{event}
 def _read_figures(store: Store, connection: Connection, route: Route) -> tuple[Count, Cause | None]:
     statement = prepared(store, _figures_sql(route), route.parameters)
     row = connection.execute(statement, route.parameters).one()
-    number = read_count(route, row.walked, row.matched)
+    number = read_count(row)
     since = read_time(row.since)
     if since is None:
         return number, None
@@ -137,5 +139,5 @@ def _read_figures(store: Store, connection: Connection, route: Route) -> tuple[C
         account=row.account if row.account == row.other_account else None,
         number=row.number,
         since=since,
-        complete=row.walked <= CAUSE_SAMPLE,
+        complete=not row.sampled,
     )

@@ -23,6 +23,7 @@ from dlq_console.store.events import (
 from dlq_console.store.presence import DEAD_AFTER
 from dlq_console.store.queries.pages import summary
 from dlq_console.store.queries.routes import ANY, Accounts, prepared
+from dlq_console.store.reading import reading
 from dlq_console.store.states import READY
 from dlq_console.store.store import Store
 
@@ -68,7 +69,7 @@ def get_event(store: Store, event_id: int, *, accounts: Accounts = None) -> Even
         {} if accounts is None else {"visible_list": list(accounts)}
     )
     template = _one_event(sqlite=store.sqlite, visible=visible)
-    with store.read() as connection:
+    with reading(store) as connection:
         row = connection.execute(prepared(store, template, parameters), parameters).mappings().one_or_none()
     if row is None:
         return None
@@ -99,12 +100,14 @@ def summaries(store: Store, ids: Sequence[int], *, accounts: Accounts = None) ->
     wanted = [event_id for event_id in ids if 0 < event_id <= MAX_ID][:MAX_IDS]
     if not wanted or accounts == ():
         return {}
-    parameters = {"id_list": wanted} | ({} if accounts is None else {"visible_list": list(accounts)})
+    parameters: dict[str, Any] = {"wanted_ids": wanted} | (
+        {} if accounts is None else {"visible_list": list(accounts)}
+    )
     visible = ANY if accounts is None else "account IN :visible_list"
-    template = f"SELECT {', '.join(SUMMARY_COLUMNS)} FROM {{event}} WHERE id IN :id_list AND {visible}"
-    with store.read() as connection:
-        rows = connection.execute(prepared(store, template, parameters), parameters).mappings().all()
-    return {row["id"]: summary(store, row) for row in rows}
+    template = f"SELECT {', '.join(SUMMARY_COLUMNS)} FROM {{event}} WHERE id IN :wanted_ids AND {visible}"
+    with reading(store) as connection:
+        rows = connection.execute(prepared(store, template, parameters), parameters).all()
+    return {row.id: summary(store, row) for row in rows}
 
 
 def attempts(store: Store, event_id: int) -> tuple[Attempt, ...]:
@@ -125,7 +128,7 @@ def audit(store: Store, event_id: int) -> tuple[AuditEntry, ...]:
 
 def _history(store: Store, table: str, columns: str, event_id: int) -> Sequence[RowMapping]:
     template = f"SELECT {columns} FROM {{{table}}} WHERE event_id = :id ORDER BY id DESC LIMIT {MAX_HISTORY}"
-    with store.read() as connection:
+    with reading(store) as connection:
         return connection.execute(store.statement(template), {"id": event_id}).mappings().all()
 
 

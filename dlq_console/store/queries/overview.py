@@ -12,9 +12,10 @@ from sqlalchemy import Row
 from dlq_console.store.events import read_time
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.presence import DEAD_AFTER
-from dlq_console.store.queries.counts import CAP, ZERO, Count, count_sql, read_count
+from dlq_console.store.queries.counts import CAP, Count, count_sql, read_count
 from dlq_console.store.queries.distinct import distinct_sql
 from dlq_console.store.queries.routes import ANY, Accounts, Route, prepared, route_for
+from dlq_console.store.reading import reading
 from dlq_console.store.scopes import ClosedScope, closed_scopes, method_name
 from dlq_console.store.states import Status
 from dlq_console.store.store import Store
@@ -90,14 +91,14 @@ ORDER BY finished_at DESC, id DESC LIMIT {CAP + 1}
 """
     return f"""
 SELECT {{now}} AS at,
-    dead.walked, dead.matched,
+    dead.matched, dead.stopped,
     hour.ended, hour.done,
     (SELECT count(*) {alive}) AS workers,
     (SELECT coalesce(sum(slots), 0) {alive}) AS slots,
     (SELECT max(heartbeat_at) FROM {{worker}}) AS last_heartbeat
 FROM (
     SELECT count(*) AS ended, count(*) FILTER (WHERE status = 'done' AND {visible}) AS done FROM ({ended}) AS ended
-) AS hour CROSS JOIN ({count_sql(dead) if dead else "SELECT 0 AS walked, 0 AS matched"}) AS dead
+) AS hour CROSS JOIN ({count_sql(dead) if dead else "SELECT 0 AS matched, 0 AS stopped"}) AS dead
 """
 
 
@@ -139,7 +140,7 @@ def overview(store: Store, *, accounts: Accounts = None) -> Overview:
     def read(template: str, parameters: dict[str, Any]) -> Sequence[Row[Any]]:
         return connection.execute(prepared(store, template, parameters), parameters).all()
 
-    with store.read() as connection:
+    with reading(store) as connection:
         (totals,) = read(_totals(dead, visible), parameters | (dead.parameters if dead else {}))
         parts = tuple(_account(row) for row in read(_by_account(visible), parameters))
         kinds = tuple(
@@ -149,7 +150,7 @@ def overview(store: Store, *, accounts: Accounts = None) -> Overview:
     assert at is not None, "the database tells the time"  # noqa: S101 - tells the type checker
     return Overview(
         at=at,
-        dead=read_count(dead, totals.walked, totals.matched) if dead else ZERO,
+        dead=read_count(totals),
         due=_sum(part.due for part in parts),
         failed=_sum(part.failed for part in parts),
         running=_sum(part.running for part in parts),

@@ -2,8 +2,8 @@
 
 A route splits a filter in two. Its *branches* are conditions that one index answers in the order of the list: each
 branch is a walk along one stretch of that index, and several walks are merged. Its *checks* have no index; they are
-applied to the rows that the walks yield, and because nobody knows how many rows fail them, a page gives up after
-SCAN_LIMIT rows and offers to keep looking.
+applied to the rows that the walks yield, and because nobody knows how many rows fail them, the walks give up after
+SCAN_LIMIT rows together and a page offers to keep looking.
 """
 
 from __future__ import annotations
@@ -13,16 +13,23 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Literal
 
-from sqlalchemy import BindParameter, TextClause, bindparam
+from sqlalchemy import BigInteger, BindParameter, Text, TextClause, bindparam
+from sqlalchemy.types import TypeEngine
 
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.states import ENDED, READY, Status
 from dlq_console.store.store import Store
 
-#: Rows that one page looks at where some of them may fail a check.
+#: Rows that are looked at where some of them may fail a check.
 SCAN_LIMIT = 5_000
 #: Walks that are merged into one list; where there would be more, the values become a check.
 MAX_BRANCHES = 12
+
+#: Ids grow with the time at which events come in, but not to the second: two connections draw an id each, then one
+#: of them waits. By how many seconds they may be out of step.
+SLACK = 60
+
+_SINCE = "({now} - {interval[since_seconds]})"
 
 #: Columns that checks read.
 CHECKED = "id, kind, account, reason, status, last_error, created_at, finished_at"
@@ -51,15 +58,24 @@ class Route:
     #: Condition of a set that holds every row of the list and is usually small, where there is one.
     small_set: str = ""
     source: str = "{event}"
+    #: Conditions that hold for all rows from some id on: from where the list may begin, and behind its end.
+    begins: str = ""
+    ends: str = ""
 
     @property
     def checked(self) -> bool:
         """Whether rows that the walks yield may fail a check."""
         return self.check != ANY
 
-    def order_by(self, order: Order = "DESC") -> str:
-        """The ORDER BY of the list."""
-        return f"ORDER BY finished_at {order}, id {order}" if self.by_end else f"ORDER BY id {order}"
+    def order_by(self, order: Order = "DESC", *, of: str = "") -> str:
+        """The ORDER BY of the list; `of` is an alias with its dot, where the names need one."""
+        return (
+            f"ORDER BY {of}finished_at {order}, {of}id {order}" if self.by_end else f"ORDER BY {of}id {order}"
+        )
+
+    def patience(self, together: int = SCAN_LIMIT) -> int:
+        """After how many rows one walk gives up, so that all `together` read no more than that."""
+        return together // len(self.branches)
 
     def rows(self, columns: str, reach: int, *, beyond: str = ANY, order: Order = "DESC") -> str:
         """SQL that yields the first `reach` rows of the list, before any check.
@@ -72,15 +88,30 @@ class Route:
                 index that has it, with or without statistics.
         """
         tail = f"{self.order_by(order)} LIMIT {reach}"
-        walks = [
-            f"SELECT {columns} FROM {self.source} WHERE {self.condition} AND {branch} AND {beyond} {tail}"
-            for branch in self.branches
-        ]
-        if len(walks) == 1:
-            return walks[0]
-        # SQLite takes no parentheses around the parts of a UNION.
-        merged = " UNION ALL ".join(f"SELECT * FROM ({walk}) AS walk_{n}" for n, walk in enumerate(walks))
-        return f"SELECT * FROM ({merged}) AS merged {tail}"
+        walks = self._walks(columns, f"{beyond} {tail}")
+        return walks[0] if len(walks) == 1 else f"SELECT * FROM ({_union(walks)}) AS merged {tail}"
+
+    def numbered_rows(
+        self, columns: str, *, together: int = SCAN_LIMIT, beyond: str = ANY, order: Order = "DESC"
+    ) -> str:
+        """SQL that yields the first rows of every walk, in no order.
+
+        `matches` says whether a row passes the checks; `place` counts the rows of its walk, and a walk whose last row
+        has the place `patience(together)` gave up there.
+        """
+        by = self.order_by(order)
+        # Checked here, so that no engine has to carry along what only the checks read.
+        numbered = f"{columns}, ({self.check}) AS matches, row_number() OVER ({by}) AS place"
+        return _union(self._walks(numbered, f"{beyond} {by} LIMIT {self.patience(together)}"))
+
+    def _walks(self, columns: str, beyond: str) -> list[str]:
+        start = f"SELECT {columns} FROM {self.source} WHERE {self.condition}"
+        return [f"{start} AND {branch} AND {beyond}" for branch in self.branches]
+
+
+def _union(selects: list[str]) -> str:
+    # SQLite takes no parentheses around the parts of a UNION.
+    return " UNION ALL ".join(f"SELECT * FROM ({select}) AS part_{n}" for n, select in enumerate(selects))
 
 
 @dataclass
@@ -130,7 +161,8 @@ def route_for(
     branches = _branches(draft, flt, visible or (), _indexed(statuses))
     draft.any_of("reason", flt.reason)
     _text(draft, flt.q, store)
-    _times(draft, flt, ended=statuses is not None and set(statuses) <= set(ENDED), indexed=by_end)
+    ended = statuses is not None and set(statuses) <= set(ENDED)
+    _times(draft, flt, ended=ended, indexed=by_end)
     return Route(
         order=statuses[0] if by_end and statuses else "all",
         by_end=by_end,
@@ -139,6 +171,8 @@ def route_for(
         check=" AND ".join(draft.checks) or ANY,
         parameters=draft.parameters,
         small_set="" if flt.entity else _small_set(statuses),
+        begins="" if by_end or ended else _begins(flt),
+        ends="" if by_end else _ends(flt),
     )
 
 
@@ -190,7 +224,7 @@ def _text(draft: _Draft, text: str, store: Store) -> None:
 def _times(draft: _Draft, flt: EventFilter, *, ended: bool, indexed: bool) -> None:
     column = "finished_at" if ended else "created_at"
     bounds = [
-        (flt.since_seconds, "since_seconds", f"{column} >= {{now}} - {{interval[since_seconds]}}"),
+        (flt.since_seconds, "since_seconds", f"{column} >= {_SINCE}"),
         (flt.from_, "from_at", f"{column} >= :from_at"),
         (flt.to, "to_at", f"{column} < :to_at"),
     ]
@@ -198,6 +232,18 @@ def _times(draft: _Draft, flt: EventFilter, *, ended: bool, indexed: bool) -> No
         if value is not None:
             (draft.conditions if indexed else draft.checks).append(condition)
             draft.parameters[name] = value
+
+
+def _begins(flt: EventFilter) -> str:
+    """For lists by id of events that came in after some moment."""
+    earliest = [_SINCE] if flt.since else []
+    earliest += [":from_at"] if flt.from_ else []
+    return " AND ".join(f"created_at >= {moment} - {{interval[{SLACK}]}}" for moment in earliest)
+
+
+def _ends(flt: EventFilter) -> str:
+    """For lists by id of events that came in, or ended and so came in, before some moment."""
+    return f"created_at >= :to_at + {{interval[{SLACK}]}}" if flt.to else ""
 
 
 def _small_set(statuses: tuple[Status, ...] | None) -> str:
@@ -208,10 +254,18 @@ def _small_set(statuses: tuple[Status, ...] | None) -> str:
     return ""
 
 
+#: What the name of a parameter that holds several values ends in, and what they are. Without a type, an empty list
+#: would be one of numbers.
+_LISTS: dict[str, type[TypeEngine[Any]]] = {"_list": Text, "_ids": BigInteger}
+
+
 def prepared(store: Store, template: str, parameters: Iterable[str]) -> TextClause:
-    """`store.statement` for templates with lists: parameters whose names end in `_list` hold several values."""
+    """`store.statement` for templates with lists, such as `account IN :visible_list` and `id IN :wanted_ids`."""
     statement = store.statement(template)
     lists: list[BindParameter[Any]] = [
-        bindparam(name, expanding=True) for name in parameters if name.endswith("_list")
+        bindparam(name, type_=type_, expanding=True)
+        for name in parameters
+        for ending, type_ in _LISTS.items()
+        if name.endswith(ending)
     ]
     return statement.bindparams(*lists) if lists else statement

@@ -1,0 +1,102 @@
+"""What do all commands share: how they open the hub, what they print, and how they end?"""
+
+from __future__ import annotations
+
+import getpass
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import click
+
+from dlq_console.errors import ConfigurationError, DLQError, PayloadRefused
+from dlq_console.runtime import Hub
+from dlq_console.store import queries
+from dlq_console.store.filters import FilterError
+from dlq_console.store.people import NameTaken, NoSuchName, PeopleError
+
+#: Characters of a cell that are printed.
+LONGEST_CELL = 60
+
+#: The call was wrong, rather than the answer no.
+_WRONG_USAGE = (ConfigurationError, FilterError, PayloadRefused, PeopleError)
+_ANSWER_IS_NO = (NameTaken, NoSuchName)
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print what the JSON API answers.")
+
+
+def account_names(
+    _context: click.Context, _option: click.Parameter, text: str | None
+) -> tuple[str, ...] | None:
+    """Account names with commas between them; without the option, all accounts."""
+    if text is None:
+        return None
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise click.BadParameter("name at least one account, or leave the option out for all.")
+    return names
+
+
+@contextmanager
+def open_hub(*, check_tables: bool = True) -> Iterator[Hub]:
+    """The hub of the settings; closed at the end.
+
+    Raises:
+        click.ClickException: the tables are missing or of another version.
+    """
+    hub = Hub()
+    try:
+        if check_tables:
+            require_tables(hub)
+        yield hub
+    finally:
+        hub.close()
+
+
+def require_tables(hub: Hub) -> None:
+    """Refuse to go on without the tables of this version.
+
+    Raises:
+        click.ClickException: they are missing or of another version; the message says what to do.
+    """
+    reason = queries.why_not_ready(hub.store)
+    if reason:
+        raise click.ClickException(reason)
+
+
+def actor() -> str:
+    """Who the audit says it was: the user of this machine."""
+    try:
+        return f"cli:{getpass.getuser()}"
+    except (KeyError, OSError):
+        return f"cli:{os.getuid()}"
+
+
+def exit_status(error: DLQError) -> int:
+    """1 where the answer is no, 2 where the call was wrong."""
+    return 2 if isinstance(error, _WRONG_USAGE) and not isinstance(error, _ANSWER_IS_NO) else 1
+
+
+def complain(sentence: str) -> None:
+    """Say on standard error what went wrong, in one line."""
+    click.echo(f"dlq-console: {' '.join(sentence.split())}", err=True)
+
+
+def log_to_stderr() -> None:
+    """Let a process that runs for long say what it does."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+
+
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print rows in columns; a cell that is too long is cut."""
+    cells = [[_cell(cell) for cell in row] for row in (headings, *rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(headings))]
+    for row in cells:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _cell(value: object) -> str:
+    text = "-" if value is None else " ".join(str(value).split())
+    return text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"

@@ -1,0 +1,77 @@
+"""How is the console served? By gunicorn, inside this program."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from flask import Flask
+from gunicorn.app.base import BaseApplication
+
+from dlq_console.errors import ConfigurationError
+
+#: Requests that each process answers at once.
+THREADS = 8
+
+
+def serve_app(app: Flask, *, bind: str, workers: int) -> None:
+    """Serve `app` until SIGTERM or SIGINT.
+
+    Args:
+        app: made before the fork, so that what is wrong with it is told once, and by the caller.
+        bind: HOST:PORT or unix:PATH.
+        workers: processes.
+    """
+    _Server(
+        app,
+        {
+            "bind": bind,
+            "workers": workers,
+            "worker_class": "gthread",
+            "threads": THREADS,
+            "proc_name": "dlq-console",
+            # Which proxies are believed is decided by DLQ_TRUSTED_PROXIES alone.
+            "forwarded_allow_ips": "",
+            # Nobody asked for a second door into the process.
+            "control_socket_disable": True,
+        },
+    ).run()
+
+
+def check_bind(bind: str) -> None:
+    """Refuse an address that cannot be listened on, before anything is started.
+
+    Raises:
+        ConfigurationError: it is malformed or taken; the message says which.
+    """
+    if bind.startswith("unix:"):
+        return
+    host, _, port = bind.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise ConfigurationError(f"--bind: {bind} is no address; write HOST:PORT or unix:PATH.")
+    try:
+        socket.create_server((host.strip("[]"), int(port)), family=_family(host)).close()
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise ConfigurationError(f"--bind: {bind} cannot be listened on: {reason}.") from error
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if host.startswith("[") else socket.AF_INET
+
+
+class _Server(BaseApplication):
+    def __init__(self, app: Flask, options: dict[str, Any]) -> None:
+        self._app = app
+        self._options = options
+        super().__init__()
+
+    def load_config(self) -> None:
+        for name, value in self._options.items():
+            if name in self.cfg.settings:
+                self.cfg.set(name, value)
+
+    def load(self) -> Callable[..., Any]:
+        return self._app

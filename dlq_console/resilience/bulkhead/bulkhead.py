@@ -1,0 +1,291 @@
+"""How does a program keep the calls of one service from taking all its threads? `bulkhead.run(fn, ...)`.
+
+Nobody is overtaken: whoever waits holds a ticket in the record. Waiting is looking again, the sooner the nearer the
+turn; a sync function past its limit frees its caller and keeps its slot until it really ends.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import anyio
+
+from dlq_console.clock import monotonic
+from dlq_console.errors import ConfigurationError
+from dlq_console.resilience import budget, checks
+from dlq_console.resilience.bulkhead import rules
+from dlq_console.resilience.bulkhead.config import BulkheadConfig
+from dlq_console.resilience.bulkhead.rules import BULKHEADS, Answer, BulkheadRecord, Granted, Waiting
+from dlq_console.resilience.calls import is_async, off_the_loop, owner
+from dlq_console.resilience.errors import BulkheadFullError, BulkheadTimeoutError
+from dlq_console.resilience.leases import new_token
+from dlq_console.resilience.link import link_to
+from dlq_console.resilience.state import MemoryState, SharedState
+from dlq_console.resilience.tallies import Tally
+from dlq_console.resilience.threads import OverrunError, call_within
+
+logger = logging.getLogger(__name__)
+
+#: A process that dies takes a local state with it: its slots need no lease.
+_AS_LONG_AS_THE_PROCESS = 1e9
+#: Seconds between two looks of those whose turn is next, and of all others.
+_NEAR, _FAR = (0.002, 0.01), (0.03, 0.06)
+
+
+class Held:
+    """A slot that is held; give it back with `release`."""
+
+    def __init__(self, bulkhead: Bulkhead, token: str, epoch: int) -> None:
+        self._bulkhead = bulkhead
+        self.token = token
+        self.epoch = epoch
+
+    def release(self) -> None:
+        """Give the slot back."""
+        self._bulkhead.give_back(self)
+
+    async def arelease(self) -> None:
+        """As `release`, for async code; is done also when the task is being cancelled."""
+        with anyio.CancelScope(shield=True):
+            await off_the_loop(self._bulkhead.shared_state, self.release)
+
+
+class Bulkhead:
+    """Lets so many calls of a service be under way at once.
+
+    Args:
+        name: of the service; all processes that use the same name and state share the slots.
+        config: the limits.
+        state: where the slots are kept; None: in this process alone.
+
+    Raises:
+        ConfigurationError: the name is not fit.
+    """
+
+    def __init__(
+        self, name: str, config: BulkheadConfig | None = None, *, state: SharedState | None = None
+    ) -> None:
+        self.name = checks.name(name, "bulkhead")
+        self.config = config or BulkheadConfig()
+        self._link = link_to(state if state is not None else MemoryState())
+        self._tally = Tally(self._link, f"bulkhead {name}")
+        self._lock = threading.Lock()
+        self._held: dict[str, float] = {}
+
+    @property
+    def shared_state(self) -> SharedState:
+        """Where the slots are kept."""
+        return self._link.state
+
+    def resize(self, max_concurrent: int) -> None:
+        """Change the number of slots for calls that begin from now on; calls under way keep theirs.
+
+        Raises:
+            ConfigurationError: it is no whole number of at least 0.
+        """
+        self.config = replace(self.config, max_concurrent=max_concurrent)
+
+    def stats(self) -> dict[str, Any]:
+        """What stands in the record, and what this process has counted."""
+        record = self._link.look(BULKHEADS, self.name) or rules.BLANK
+        counted = self._tally.own()
+        return {
+            **rules.figures(replace(record, max=self._limit()), self._link.now()),
+            **{name: counted.get(name, 0) for name in ("calls", "rejected", "timeouts", "overran")},
+            "degraded": self._link.away is not None,
+        }
+
+    def run(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call `fn` in a slot; gives an awaitable when `fn` is async.
+
+        A sync function runs in a thread of its own, in a copy of the caller's context, where there is a time limit.
+
+        Raises:
+            BulkheadFullError: no slot became free in time; it was not called.
+            BulkheadTimeoutError: it took longer than its limit.
+            BudgetExceededError: the budget leaves no time to begin.
+        """
+        if is_async(fn):
+            return self._run_async(fn, args, kwargs)
+        held = self.acquire()
+        try:
+            limit = self._limit_of_call()
+        except BaseException:
+            held.release()
+            raise
+        call = partial(fn, *args, **kwargs)
+        if limit is None:
+            try:
+                result = call()
+            finally:
+                held.release()
+        else:
+            try:
+                result = call_within(limit, call, held.release)
+            except OverrunError:
+                raise self._overrun(limit) from None
+        return _no_awaitable(result, self.name)
+
+    async def _run_async(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        held = await self.aacquire()
+        limit: float | None = None
+        try:
+            limit = self._limit_of_call()
+            with anyio.move_on_after(limit):
+                return await fn(*args, **kwargs)
+        finally:
+            await held.arelease()
+        # The scope ends without a result only when its time was over.
+        raise self._overrun(limit)
+
+    # Slots
+
+    def acquire(self, wait: float | None = None) -> Held:
+        """Take a slot; wait for one at most `wait` seconds, or as configured, and never beyond the budget.
+
+        Raises:
+            BulkheadFullError: none became free.
+        """
+        token, deadline = new_token(), monotonic() + self._wait_limit(wait)
+        try:
+            while True:
+                answer, epoch = self._ask(token, deadline)
+                if isinstance(answer, Granted):
+                    return self._taken(token, epoch)
+                time.sleep(self._pause(answer, deadline))
+        except BulkheadFullError:
+            raise
+        except BaseException:
+            self._leave(token)
+            raise
+
+    async def aacquire(self, wait: float | None = None) -> Held:
+        """As `acquire`, for async code."""
+        token, deadline = new_token(), monotonic() + self._wait_limit(wait)
+        state = self.shared_state
+        try:
+            while True:
+                answer, epoch = await off_the_loop(
+                    state, partial(self._ask, token, deadline), undo=lambda _: self._leave(token)
+                )
+                if isinstance(answer, Granted):
+                    return self._taken(token, epoch)
+                await anyio.sleep(self._pause(answer, deadline))
+        except BulkheadFullError:
+            raise
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await off_the_loop(state, partial(self._leave, token))
+            raise
+
+    def give_back(self, held: Held) -> None:
+        """Free a slot; used by what `acquire` returned. Twice does no harm."""
+        with self._lock:
+            if self._held.pop(held.token, None) is None:
+                return
+        release = partial(rules.release, token=held.token)
+        stood = self._link.change(BULKHEADS, self.name, release, begin_local=_own)
+        if not stood and held.epoch == self._link.epoch:
+            self._tally.add("overran")
+            logger.warning("bulkhead %s: a call outlived the lease of its slot", self.name)
+
+    def tick(self) -> bool:
+        """Renew the slots of long calls; in the background."""
+        now, lease = monotonic(), self.config.lease
+        with self._lock:
+            late = [token for token, renewed in self._held.items() if now - renewed > lease / 3]
+        if late:
+            self._link.change(BULKHEADS, self.name, partial(rules.renew, tokens=late), begin_local=_own)
+            with self._lock:
+                self._held.update({token: now for token in late if token in self._held})
+        return bool(self._held)
+
+    def _ask(self, token: str, deadline: float) -> tuple[Answer, int]:
+        limit = self._limit()
+        # No slot will ever become free where there is none.
+        wait = limit > 0 and monotonic() < deadline
+        change = partial(rules.acquire, token=token, owner=owner(), lease=self._lease(), wait=wait)
+        local_limit = self.config.local_max_concurrent
+        answer = self._link.change(
+            BULKHEADS,
+            self.name,
+            partial(change, limit=limit),
+            local_change=partial(change, limit=limit if local_limit is None else local_limit),
+            begin_local=_own,
+        )
+        return answer, self._link.epoch
+
+    def _taken(self, token: str, epoch: int) -> Held:
+        self._tally.add("calls")
+        with self._lock:
+            first = not self._held
+            self._held[token] = monotonic()
+        if first and not self._link.state.local:
+            self._link.keep(self)
+        return Held(self, token, epoch)
+
+    def _pause(self, answer: Answer, deadline: float) -> float:
+        """Seconds until the next look.
+
+        Raises:
+            BulkheadFullError: there is nothing to wait for any more.
+        """
+        if isinstance(answer, Waiting):
+            near = answer.before < max(1, self._limit())
+            pause = random.uniform(*(_NEAR if near else _FAR))  # noqa: S311 - spreads the looks, keeps no secret
+            return min(pause, max(0.0, deadline - monotonic()))
+        self._tally.add("rejected")
+        raise BulkheadFullError(
+            f'"{self.name}" is not called: all its {self._limit()} slots are taken.', name=self.name
+        )
+
+    def _leave(self, token: str) -> None:
+        """Leave the line; also a slot that was granted at the last moment."""
+        self._link.change(BULKHEADS, self.name, partial(rules.release, token=token), begin_local=_own)
+
+    # Limits, all of them computed for one call; nothing is written into the configuration
+
+    def _limit(self) -> int:
+        return self.config.max_concurrent
+
+    def _lease(self) -> float:
+        return _AS_LONG_AS_THE_PROCESS if self._link.state.local else self.config.lease
+
+    def _wait_limit(self, wait: float | None) -> float:
+        own = self.config.acquire_timeout if wait is None else wait
+        return min(own, max(0.0, budget.remaining_budget() - budget.RESERVE)) if budget.is_set() else own
+
+    def _limit_of_call(self) -> float | None:
+        return (
+            budget.child_limit(self.config.timeout, name=self.name)
+            if budget.is_set()
+            else self.config.timeout
+        )
+
+    def _overrun(self, limit: float | None) -> BulkheadTimeoutError:
+        self._tally.add("timeouts")
+        return BulkheadTimeoutError(
+            f'A call of "{self.name}" took longer than its limit of {limit or 0:.3g} s.', name=self.name
+        )
+
+
+def _own(record: BulkheadRecord) -> BulkheadRecord:
+    return rules.only_of(record, owner())
+
+
+def _no_awaitable(result: Any, name: str) -> Any:
+    """Refuse a result that has yet to be awaited: its slot would be free before the work has begun."""
+    if hasattr(type(result), "__await__"):
+        if hasattr(result, "close"):
+            result.close()
+        raise ConfigurationError(
+            f'What "{name}" was to call gave an awaitable; hand in the async function itself.'
+        )
+    return result

@@ -1,0 +1,137 @@
+"""How is a function of the caller called and judged? Sync and async alike, and never with its error replaced."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from types import FunctionType
+from typing import Any, Generic, TypeVar
+
+import anyio
+import anyio.to_thread
+from anyio.lowlevel import RunVar
+
+from dlq_console.errors import (
+    ConfigurationError,
+    IdempotencyConflict,
+    LeaseLost,
+    PayloadRefused,
+    StoreUnavailable,
+)
+from dlq_console.resilience.errors import BudgetExceededError, BulkheadTimeoutError, Refusal
+from dlq_console.resilience.state import SharedState
+
+Result = TypeVar("Result")
+
+#: How many threads of one event loop wait for a shared state at most; apart from those of the application.
+_WAITING_THREADS = 16
+_waiting: RunVar[anyio.CapacityLimiter] = RunVar("dlq_console_waiting")
+
+#: Errors by which a task is told to end. Celery's is an ordinary Exception and known by name, since nobody needs
+#: Celery to be guarded.
+_INTERRUPTS = frozenset({"SoftTimeLimitExceeded"})
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A result that was kept from an earlier call: the service was not asked, so it proves nothing."""
+
+    value: Any
+
+
+def owner() -> str:
+    """Who holds a lease: host and process."""
+    return f"{_HOST}:{os.getpid()}"
+
+
+_HOST = socket.gethostname()
+
+
+def is_async(fn: Callable[..., Any]) -> bool:
+    """Whether calling it gives something to be awaited."""
+    if type(fn) is FunctionType and not hasattr(fn, "__wrapped__"):
+        return bool(fn.__code__.co_flags & inspect.CO_COROUTINE)
+    while isinstance(fn, partial):
+        fn = fn.func
+    return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(getattr(fn, "__call__", None))  # noqa: B004
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether the error ends the task and says nothing about the service: cancelled, stopped, interrupted."""
+    return not isinstance(error, Exception) or type(error).__name__ in _INTERRUPTS
+
+
+def is_local(error: BaseException) -> bool:
+    """Whether the call was refused on this side, so that it says nothing about the service."""
+    if isinstance(error, BulkheadTimeoutError):
+        return False
+    if isinstance(error, BudgetExceededError):
+        return not error.during_call
+    return isinstance(
+        error, (Refusal, ConfigurationError, IdempotencyConflict, LeaseLost, PayloadRefused, StoreUnavailable)
+    )
+
+
+async def off_the_loop(
+    state: SharedState,
+    work: Callable[[], Result],
+    undo: Callable[[Result], object] | None = None,
+) -> Result:
+    """Do work that may wait for a shared state without stopping the event loop.
+
+    Args:
+        state: what is waited for; a local one never waits, and the work is done at once.
+        work: what to do.
+        undo: takes its result back when the task was cancelled meanwhile and nobody receives it.
+    """
+    if state.local:
+        return work()
+    handover = _Handover(work, undo)
+    try:
+        return await anyio.to_thread.run_sync(handover.make, limiter=_limiter())
+    except BaseException:
+        handover.abandon()
+        raise
+
+
+def _limiter() -> anyio.CapacityLimiter:
+    try:
+        return _waiting.get()
+    except LookupError:
+        limiter = anyio.CapacityLimiter(_WAITING_THREADS)
+        _waiting.set(limiter)
+        return limiter
+
+
+class _Handover(Generic[Result]):
+    """A result made in a thread for a task that may be gone by then."""
+
+    def __init__(self, work: Callable[[], Result], undo: Callable[[Result], object] | None) -> None:
+        self._work = work
+        self._undo = undo
+        self._lock = threading.Lock()
+        self._abandoned = False
+        self._made: list[Result] = []
+
+    def make(self) -> Result:
+        """Do the work; take it back when its task is gone."""
+        result = self._work()
+        with self._lock:
+            abandoned = self._abandoned
+            self._made.append(result)
+        if abandoned and self._undo is not None:
+            self._undo(result)
+        return result
+
+    def abandon(self) -> None:
+        """The task is gone: what was made already is taken back, beside the event loop."""
+        with self._lock:
+            self._abandoned = True
+            made = list(self._made)
+        if made and self._undo is not None:
+            threading.Thread(target=self._undo, args=(made[0],), daemon=True).start()

@@ -1,0 +1,68 @@
+"""Is a value of a configuration fit to be used? Said at construction, in one sentence."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from typing import Any
+
+from dlq_console.errors import ConfigurationError
+
+#: Longest name of a breaker, a bulkhead, a queue or a node.
+LONGEST_NAME = 200
+
+
+def name(value: Any, what: str) -> str:
+    """A name: any text on one line, not empty.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
+    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_NAME:
+        raise ConfigurationError(
+            f"The name of a {what} is text of 1 to {LONGEST_NAME} characters, not {value!r}."
+        )
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in value):
+        raise ConfigurationError(f"The name of a {what} stands on one line of text, unlike {value!r}.")
+    return value
+
+
+def number(
+    value: Any, what: str, *, at_least: float = 0.0, above: float | None = None, at_most: float = math.inf
+) -> None:
+    """A finite number within bounds.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
+    fit = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if not fit or value < at_least or value > at_most or (above is not None and value <= above):
+        raise ConfigurationError(f"{what} must be {_bounds(at_least, above, at_most)}, not {value!r}.")
+
+
+def count(value: Any, what: str, *, at_least: int = 1) -> None:
+    """A whole number.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
+        raise ConfigurationError(f"{what} must be a whole number of at least {at_least}, not {value!r}.")
+
+
+def errors(value: Any, what: str) -> tuple[type[BaseException], ...]:
+    """One class of error, or several, as a tuple.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
+    classes = value if isinstance(value, tuple) else (value,)
+    for cls in classes:
+        if not (isinstance(cls, type) and issubclass(cls, BaseException)):
+            raise ConfigurationError(f"{what} must be an error class or a tuple of them, not {value!r}.")
+    return classes
+
+
+def _bounds(at_least: float, above: float | None, at_most: float) -> str:
+    low = f"a number above {above:g}" if above is not None else f"a number of at least {at_least:g}"
+    return low if at_most == math.inf else f"{low} and at most {at_most:g}"

@@ -1,0 +1,131 @@
+"""How does a function of a program, such as a node of a graph, have its effect once although it is run again?"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial, update_wrapper
+from typing import Any, TypeVar, cast
+
+from dlq_console.errors import ConfigurationError
+from dlq_console.resilience.calls import Replay, is_async
+from dlq_console.resilience.defaults import lasting_state
+from dlq_console.resilience.idempotency.calls import TTL, IdempotentCalls, Verdict
+from dlq_console.resilience.spelling import digest, spelled
+from dlq_console.resilience.state import MemoryState, SharedState
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def idempotent_node(
+    state: SharedState | None,
+    name: str,
+    key_fields: Sequence[str],
+    *,
+    ttl: float = TTL,
+    lease: float | None = None,
+    verify: Callable[..., Any] | None = None,
+) -> Callable[[Function], Function]:
+    """Decorator: a function, sync or async, that has its effect once for each value of its key fields.
+
+    Args:
+        state: shared by all processes that run it; None for the default of the process.
+        name: of the node; part of the key.
+        key_fields: names of arguments, or of fields of the first argument, that make two calls the same one.
+        ttl: how long a result is kept, in seconds.
+        lease: how long its process may be without a sign of life, in seconds.
+        verify: called with the arguments of a call whose outcome is unknown; asks the service and answers "applied",
+            "not_applied", "unknown", or a dict: the result of a call that was applied.
+
+    Raises:
+        ConfigurationError: an argument is not fit.
+        When it is called, see `IdempotentCalls.run`.
+    """
+    if isinstance(key_fields, str) or not key_fields:
+        raise ConfigurationError(f'The key fields of "{name}" are a list of names, at least one.')
+
+    def decorate(function: Function) -> Function:
+        node = _Node(function, name, tuple(key_fields), verify, _calls(state, name, ttl, lease))
+        return cast(Function, node.wrapped())
+
+    return decorate
+
+
+def _calls(
+    state: SharedState | None, name: str, ttl: float, lease: float | None
+) -> Callable[[], IdempotentCalls]:
+    """Gives the calls; with the default state they are made at the first one, so that importing opens nothing."""
+    if state is not None:
+        made = IdempotentCalls(name, state, ttl=ttl, lease=lease)
+        return lambda: made
+    IdempotentCalls(name, MemoryState(), ttl=ttl, lease=lease)  # what is not fit is told now
+    return cache(lambda: IdempotentCalls(name, lasting_state(), ttl=ttl, lease=lease))
+
+
+class _Node:
+    """A function that is called through the layer."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        name: str,
+        fields: tuple[str, ...],
+        verify: Callable[..., Any] | None,
+        calls: Callable[[], IdempotentCalls],
+    ) -> None:
+        if verify is not None and is_async(verify) and not is_async(function):
+            raise ConfigurationError(f'The verifier of "{name}" is async, but its function is not.')
+        self._function = function
+        self._signature = inspect.signature(function)
+        self._name = name
+        self._fields = fields
+        self._verify = verify
+        self._calls = calls
+
+    def wrapped(self) -> Callable[..., Any]:
+        """The function as its callers see it."""
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            return self._run(args, kwargs)
+
+        async def arun(*args: Any, **kwargs: Any) -> Any:
+            return await self._arun(args, kwargs)
+
+        return update_wrapper(arun if is_async(self._function) else run, self._function)
+
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        key, fingerprint = self._identity(args, kwargs)
+        verify = None if self._verify is None else partial(self._verify, *args, **kwargs)
+        call = partial(self._function, *args, **kwargs)
+        return _value(self._calls().run(key, fingerprint, call, verify=verify))
+
+    async def _arun(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        key, fingerprint = self._identity(args, kwargs)
+        verify = None if self._verify is None else partial(_ask, self._verify, args, kwargs)
+        call = partial(self._function, *args, **kwargs)
+        return _value(await self._calls().arun(key, fingerprint, call, verify=verify))
+
+    def _identity(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, str]:
+        """The key of a call and the fingerprint of its whole input."""
+        source: Any = self._signature.bind(*args, **kwargs).arguments
+        if any(field not in source for field in self._fields):
+            source = next(iter(source.values()), None)
+        key = digest(self._name, *(spelled(self._field(source, field), field) for field in self._fields))
+        return key, digest(spelled(source))
+
+    def _field(self, source: Any, field: str) -> Any:
+        value = source.get(field) if isinstance(source, Mapping) else getattr(source, field, None)
+        if value is None:
+            raise ConfigurationError(
+                f'"{self._name}" was called without a value for "{field}", which is part of its key.'
+            )
+        return value
+
+
+def _value(result: Any) -> Any:
+    return result.value if isinstance(result, Replay) else result
+
+
+async def _ask(verify: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Verdict:
+    answer = verify(*args, **kwargs)
+    return cast(Verdict, await answer if inspect.isawaitable(answer) else answer)

@@ -1,0 +1,170 @@
+"""Was this call made before, and how did it end? Pure functions over the record of one call.
+
+    absent    nobody has made it: whoever asks first holds it
+    running   its holder makes it now and shows signs of life
+    done      it was made; its result is given to whoever asks again
+    failed    it was made and had no effect: it may be made again
+    unknown   its holder died, or cannot tell whether there was an effect: only a person or a verifier may decide
+
+A result is kept only for the holder's token, so that a process that was given up cannot overwrite what came later.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import Literal
+
+from dlq_console.resilience.leases import Lease
+from dlq_console.resilience.state import Change, Kind, unchanged
+
+#: A call that is under way, or whose outcome nobody knows, is never forgotten by itself (seconds).
+_FOR_EVER = 10 * 365 * 86_400.0
+
+
+class Status(StrEnum):
+    """Where a call stands; see above."""
+
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What is written down about one call.
+
+    Attributes:
+        status: where it stands.
+        lease: of its holder.
+        fingerprint: of its whole input.
+        result: as JSON; None while there is none, or where it could not be kept.
+        error: class of the error that ended it badly.
+        by: the process that holds it, or the person who decided.
+        at: of the last change, in the state's seconds.
+    """
+
+    status: Status
+    lease: Lease
+    fingerprint: str
+    result: str | None = None
+    error: str = ""
+    by: str = ""
+    at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """The call is to be made now, by whoever asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """The call was made; `result` is what it gave, as JSON (None: it could not be kept)."""
+
+    result: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Somebody else makes the call now, for at most so many seconds unless it shows more signs of life."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class OtherInput:
+    """The same key came with another input."""
+
+
+@dataclass(frozen=True, slots=True)
+class InDoubt:
+    """Nobody knows whether the call had an effect."""
+
+    error: str
+
+
+Answer = Begin | Repeat | Elsewhere | OtherInput | InDoubt
+
+
+def begin(
+    claim: Claim | None, now: float, *, token: str, fingerprint: str, lease: float, by: str
+) -> Change[Claim, Answer]:
+    """Ask to make the call; its holder may ask again, for a retry of its own."""
+    mine = Claim(Status.RUNNING, Lease(token, now + lease, lease), fingerprint, by=by, at=now)
+    if claim is None or claim.status is Status.FAILED:
+        return Change(Begin(), mine, _FOR_EVER)
+    if claim.fingerprint != fingerprint:
+        return unchanged(OtherInput())
+    if claim.status is Status.DONE:
+        return unchanged(Repeat(claim.result))
+    if claim.lease.token == token:
+        return Change(Begin(), mine, _FOR_EVER)
+    if claim.status is Status.RUNNING and claim.lease.expires > now:
+        return unchanged(Elsewhere(min(claim.lease.expires - now, claim.lease.length)))
+    doubted = replace(claim, status=Status.UNKNOWN, error=claim.error or "its process died")
+    return Change(InDoubt(doubted.error), doubted, _FOR_EVER)
+
+
+def end(
+    claim: Claim | None,
+    now: float,
+    *,
+    token: str,
+    status: Literal[Status.DONE, Status.FAILED, Status.UNKNOWN],
+    ttl: float,
+    result: str | None = None,
+    error: str = "",
+) -> Change[Claim, bool]:
+    """Say how the call ended; False when somebody else has decided or holds it by now."""
+    if claim is None or claim.lease.token != token or claim.status in (Status.DONE, Status.FAILED):
+        return unchanged(False)
+    ended = replace(claim, status=status, result=result, error=error, at=now)
+    return Change(True, ended, _FOR_EVER if status is Status.UNKNOWN else ttl)
+
+
+def renew(claim: Claim | None, now: float, *, token: str) -> Change[Claim, bool]:
+    """A sign of life of the holder; False when it holds the call no more."""
+    if claim is None or claim.status is not Status.RUNNING or claim.lease.token != token:
+        return unchanged(False)
+    return Change(
+        True, replace(claim, lease=replace(claim.lease, expires=now + claim.lease.length)), _FOR_EVER
+    )
+
+
+def decide(
+    claim: Claim | None, now: float, *, applied: bool, result: str | None, ttl: float, by: str
+) -> Change[Claim, bool]:
+    """A person or a verifier says whether there was an effect; False when there is nothing to decide."""
+    if claim is None:
+        return unchanged(False)
+    lapsed = claim.status is Status.RUNNING and claim.lease.expires <= now
+    if claim.status is not Status.UNKNOWN and not lapsed:
+        return unchanged(False)
+    # The token goes with the doubt: the former holder has nothing to say any more.
+    nobody = replace(claim.lease, token="")
+    status = Status.DONE if applied else Status.FAILED
+    return Change(True, replace(claim, status=status, lease=nobody, result=result, by=by, at=now), ttl)
+
+
+def encode(claim: Claim) -> str:
+    """The record as JSON."""
+    return json.dumps(asdict(claim), separators=(",", ":"))
+
+
+def decode(text: str) -> Claim | None:
+    """The inverse of `encode`.
+
+    Raises:
+        ValueError: the text is damaged; to call that "absent" would let the call be made twice.
+    """
+    try:
+        values = json.loads(text)
+        return Claim(**{**values, "status": Status(values["status"]), "lease": Lease(**values["lease"])})
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError("the record of a call is damaged") from error
+
+
+CLAIMS = Kind("claim", encode, decode, listed=False, remembered=False)

@@ -1,0 +1,354 @@
+"""What does a process know of a shared state without asking, and what does it do while the state is away?
+
+One link per state and process. It keeps what was last seen of each record that is in use, looks again in the
+background, and renews leases. While the state cannot be reached it lets the same rules run on a local state, begun
+with what was last seen, and says so. Nothing is asked of a state that nobody has used for a while.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from dlq_console.clock import monotonic
+from dlq_console.errors import StoreUnavailable
+from dlq_console.resilience.state import (
+    AS_IT_IS,
+    Answer,
+    Change,
+    Changing,
+    Kind,
+    MemoryState,
+    Record,
+    SharedState,
+)
+
+logger = logging.getLogger(__name__)
+
+#: What was seen longer ago is not believed, in seconds; it is only reached when the background thread is held up.
+BELIEVED = 1.0
+#: Records and jobs that nobody used for so long are left alone, in seconds.
+IN_USE = 10.0
+#: A state that was away is tried again after so many seconds; the wait doubles up to the second number.
+FIRST_RETRY, LAST_RETRY = 0.5, 5.0
+#: The background work has so many seconds to end.
+STOP_WITHIN = 5.0
+
+
+class Job(Protocol):
+    """Something to be done in the background, again and again."""
+
+    def tick(self) -> bool:
+        """Do it; False when there is nothing more to do until somebody asks again."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Away:
+    """A shared state that cannot be reached: since when (the host's monotonic seconds) and why."""
+
+    since: float
+    reason: str
+
+
+@dataclass(slots=True)
+class Seen:
+    """What was last seen of a record, when (monotonic seconds), and when somebody last cared."""
+
+    record: Any
+    at: float
+    used: float
+
+
+def _as_it_was(record: Any) -> Any:
+    return record
+
+
+class Link:
+    """One process's link to one shared state; take it from `link_to`."""
+
+    def __init__(self, state: SharedState) -> None:
+        self.state = state
+        self.reset()
+        state.when_closed(self.stop)
+
+    def reset(self) -> None:
+        """Begin anew, as in a forked child."""
+        self._lock = threading.Lock()
+        self._seen: dict[tuple[str, str], Seen] = {}
+        self._kinds: dict[str, Kind[Any]] = {}
+        self._jobs: set[Job] = set()
+        self._thread: threading.Thread | None = None
+        self._wake = threading.Event()
+        self._stopping = False
+        self._away: Away | None = None
+        self._retry_at = 0.0
+        self._retry_after = FIRST_RETRY
+        self._local = MemoryState(clock=self.state.now)
+        #: Goes up each time the state is lost or found again: what was admitted by one is no evidence for the other.
+        self.epoch = 0
+
+    @property
+    def away(self) -> Away | None:
+        """Set while the state cannot be reached and local limits apply."""
+        return self._away
+
+    def change(
+        self,
+        kind: Kind[Record],
+        name: str,
+        change: Changing[Record, Answer],
+        local_change: Changing[Record, Answer] | None = None,
+        begin_local: Callable[[Record], Record | None] = _as_it_was,
+    ) -> Answer:
+        """Change a record; in the local state while the shared one is away.
+
+        Args:
+            kind: of the record.
+            name: of the record.
+            change: computes the change.
+            local_change: computes it in the local state, where other limits apply there.
+            begin_local: what of the record last seen still holds for this process alone.
+        """
+        if self.state.local:
+            return self.state.change(kind, name, change)
+        if self._may_ask():
+            try:
+                return self.insist(kind, name, change)
+            except StoreUnavailable as error:
+                self._lost(error)
+        return self._change_local(kind, name, local_change or change, begin_local)
+
+    def insist(self, kind: Kind[Record], name: str, change: Changing[Record, Answer]) -> Answer:
+        """Change a record of the shared state itself.
+
+        Raises:
+            StoreUnavailable: it is away.
+        """
+        if self.state.local:
+            return self.state.change(kind, name, change)
+        kept: list[Record | None] = [None]
+
+        def noting(record: Record | None, now: float) -> Change[Record, Answer]:
+            outcome = change(record, now)
+            kept[0] = record if outcome.record is AS_IT_IS else outcome.record
+            return outcome
+
+        answer = self.state.change(kind, name, noting)
+        self._found()
+        if kind.remembered:
+            self._learn(kind, name, kept[0], monotonic())
+        return answer
+
+    def at_hand(self, kind: Kind[Record], name: str) -> Seen | None:
+        """What is known of a record without waiting; None where the state must be asked (see `look`)."""
+        if self.state.local:
+            return Seen(self.state.read(kind, name).record, 0.0, 0.0)
+        seen = self._seen.get((kind.name, name))
+        if seen is None:
+            return None
+        now = monotonic()
+        seen.used = now
+        if self._thread is None:
+            self._start()
+        if self._away is not None:
+            return Seen(self._last_seen(kind, name), now, now)
+        return seen if now - seen.at < BELIEVED else None
+
+    def look(self, kind: Kind[Record], name: str) -> Record | None:
+        """A record as it stands; may wait. What was last seen, while the state is away."""
+        if self.state.local:
+            return self.state.read(kind, name).record
+        if self._may_ask():
+            began = monotonic()
+            try:
+                reading = self.state.read(kind, name)
+            except StoreUnavailable as error:
+                self._lost(error)
+            else:
+                self._found()
+                self._learn(kind, name, reading.record, began)
+                return reading.record
+        return self._last_seen(kind, name)
+
+    def now(self) -> float:
+        """The state's time; goes on while it is away."""
+        return self.state.now()
+
+    def keep(self, job: Job) -> None:
+        """Do a job in the background until its `tick` says that nothing is left."""
+        with self._lock:
+            self._jobs.add(job)
+        if self._thread is None:
+            self._start()
+
+    def stop(self) -> None:
+        """End the background work after doing it once more; the next use begins it again."""
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            self._stopping = True
+            self._wake.set()
+            thread.join(STOP_WITHIN)
+
+    def _learn(self, kind: Kind[Any], name: str, record: Any, at: float) -> None:
+        """Note what was seen at a moment, unless something later is known."""
+        forgotten = False
+        with self._lock:
+            seen = self._seen.get((kind.name, name))
+            if seen is None:
+                self._kinds[kind.name] = kind
+                self._seen[kind.name, name] = Seen(record, at, at)
+            elif seen.at <= at:
+                forgotten = seen.record is not None and record is None
+                seen.record, seen.at = record, at
+        if forgotten:
+            logger.warning("The %s %s is gone from the shared state, as if new.", kind.name, name)
+        if self._thread is None:
+            self._start()
+
+    # The local state while it is away
+
+    def _change_local(
+        self,
+        kind: Kind[Record],
+        name: str,
+        change: Changing[Record, Answer],
+        begin_local: Callable[[Record], Record | None],
+    ) -> Answer:
+        with self._lock:
+            seen = self._seen.get((kind.name, name))
+            begun = begin_local(seen.record) if seen is not None and seen.record is not None else None
+            if begun is not None and self._local.read(kind, name).record is None:
+                self._local.change(kind, name, lambda _record, _now: Change(None, begun))
+        return self._local.change(kind, name, change)
+
+    def _last_seen(self, kind: Kind[Record], name: str) -> Record | None:
+        local = self._local.read(kind, name).record
+        if local is not None:
+            return local
+        seen = self._seen.get((kind.name, name))
+        return None if seen is None else seen.record
+
+    def _may_ask(self) -> bool:
+        """Whether to ask the shared state: while it is away one caller at a time tries again, the others do not wait."""
+        if self._away is None:
+            return True
+        with self._lock:
+            now = monotonic()
+            if now < self._retry_at:
+                return False
+            self._retry_at = now + self._retry_after
+            return True
+
+    def _lost(self, error: StoreUnavailable) -> None:
+        with self._lock:
+            now = monotonic()
+            first = self._away is None
+            self._away = Away(now if first or self._away is None else self._away.since, str(error))
+            self._retry_at = now + self._retry_after
+            self._retry_after = min(self._retry_after * 2, LAST_RETRY)
+            if first:
+                self.epoch += 1
+                self._local.forget()
+        if first:
+            logger.warning("%s Limits are kept by this process alone until it is back.", error)
+
+    def _found(self) -> None:
+        if self._away is None:
+            return
+        with self._lock:
+            away, self._away = self._away, None
+            self._retry_after = FIRST_RETRY
+            self.epoch += 1
+        if away is not None:
+            logger.info("The shared state is back after %.1f s.", monotonic() - away.since)
+
+    # The background
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="dlq-console-link", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            self._wake.wait(self.state.refresh_every)
+            self._wake.clear()
+            stopping = self._stopping
+            busy = self._do_jobs()
+            if not stopping:
+                busy |= self._refresh()
+            with self._lock:
+                if stopping or not (busy or self._jobs):
+                    self._thread, self._stopping = None, False
+                    return
+
+    def _refresh(self) -> bool:
+        """Look at every record in use again; False when none is."""
+        began = monotonic()
+        with self._lock:
+            used = [key for key, seen in self._seen.items() if began - seen.used < IN_USE]
+        if self.state.local or not used or not self._may_ask():
+            return bool(used)
+        for kind_name in {key[0] for key in used}:
+            names = [name for kind, name in used if kind == kind_name]
+            try:
+                records, _ = self.state.read_all(self._kinds[kind_name], names)
+            except StoreUnavailable as error:
+                self._lost(error)
+                break
+            for name in names:
+                self._learn(self._kinds[kind_name], name, records.get(name), began)
+        else:
+            self._found()
+        return True
+
+    def _do_jobs(self) -> bool:
+        with self._lock:
+            jobs = list(self._jobs)
+        for job in jobs:
+            try:
+                if job.tick():
+                    continue
+            except Exception:
+                logger.exception("A background job of the resilience library failed; it will be tried again.")
+                continue
+            with self._lock:
+                self._jobs.discard(job)
+        return bool(jobs)
+
+
+#: The attribute of a state that holds its link, so that both are gone together.
+_ATTRIBUTE = "dlq_console_link"
+_links: weakref.WeakSet[Link] = weakref.WeakSet()
+_links_lock = threading.Lock()
+
+
+def link_to(state: SharedState) -> Link:
+    """The one link of this process to a state."""
+    link: Link | None = getattr(state, _ATTRIBUTE, None)
+    if link is not None:
+        return link
+    with _links_lock:
+        link = getattr(state, _ATTRIBUTE, None)
+        if link is None:
+            link = Link(state)
+            setattr(state, _ATTRIBUTE, link)
+            _links.add(link)
+        return link
+
+
+def _after_fork() -> None:
+    global _links_lock  # noqa: PLW0603 - another thread of the parent may have held it
+    _links_lock = threading.Lock()
+    for link in list(_links):
+        link.reset()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,259 @@
+"""Who does the work that was lost, without drowning in it? A consumer: three at a time in all processes, 120 s each."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from dlq_console.clock import monotonic
+from dlq_console.errors import StoreUnavailable
+from dlq_console.resilience import checks, queue_rules
+from dlq_console.resilience.backpressure import read_item
+from dlq_console.resilience.calls import is_async, off_the_loop, owner
+from dlq_console.resilience.errors import StillRunningError
+from dlq_console.resilience.leases import new_token
+from dlq_console.resilience.link import link_to
+from dlq_console.resilience.queue_rules import QUEUES, Item
+from dlq_console.resilience.retry import RetryConfig
+from dlq_console.resilience.state import SharedState
+from dlq_console.resilience.threads import OverrunError, call_within
+
+logger = logging.getLogger(__name__)
+
+#: An item whose process shows no sign of life for so long is taken up by another, in seconds.
+LEASE = 30.0
+#: How often and after which waits an item is tried again.
+RETRY = RetryConfig(max_attempts=5, base_delay=5.0, max_delay=300.0)
+#: Seconds between two looks at an empty queue.
+_POLL = 1.0
+#: Stands for the error of an item whose processes died.
+_DIED = ChildProcessError("every process that began it died")
+
+
+class RecoveryConsumer:
+    """Does the items of a queue.
+
+    Args:
+        state: shared by all processes that use the queue.
+        name: of the queue.
+        handle: does one item, sync or async; an error means that it has to be done again.
+        max_concurrent: items under way at once, in all processes together.
+        timeout: the longest an item may take, in seconds. An async handler is cancelled then; a sync one cannot be,
+            so its item stays taken until it really ends.
+        retry: how often and after which waits an item is tried again.
+        on_dead: makes the dead letter of an item that has failed too often, which then leaves the queue; None: it
+            stays in the queue, parked, until a person decides.
+        lease: how long a process may be without a sign of life, in seconds.
+
+    Raises:
+        ConfigurationError: an argument is not fit.
+    """
+
+    def __init__(
+        self,
+        state: SharedState,
+        name: str,
+        handle: Callable[[Any], Any],
+        *,
+        max_concurrent: int = 3,
+        timeout: float = 120.0,
+        retry: RetryConfig = RETRY,
+        on_dead: Callable[[Any, str], Any] | None = None,
+        lease: float = LEASE,
+    ) -> None:
+        self.name = checks.name(name, "queue")
+        checks.count(max_concurrent, "max_concurrent")
+        checks.number(timeout, "timeout", above=0)
+        checks.number(lease, "lease", at_least=1)
+        self._state = state
+        self._link = link_to(state)
+        self._handle = handle
+        self._max_concurrent = max_concurrent
+        self._timeout = timeout
+        self._retry = retry
+        self._on_dead = on_dead
+        self._lease = lease
+        self._lock = threading.Lock()
+        self._held: dict[str, float] = {}
+
+    def run_once(self) -> int:
+        """Do the items that may be done now, some at a time, until there is none left; returns how many were done.
+
+        Raises:
+            StoreUnavailable: the state is away; what was under way then will be taken up again.
+        """
+        done: list[bool] = []
+        away: list[StoreUnavailable] = []
+
+        def work() -> None:
+            try:
+                while (taken := self._take()) is not None:
+                    done.append(self._do(*taken))
+            except StoreUnavailable as error:
+                away.append(error)
+
+        threads = [
+            threading.Thread(target=work, name="dlq-console-recovery", daemon=True) for _ in self._places()
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if away:
+            raise away[0]
+        return sum(done)
+
+    async def arun_once(self) -> int:
+        """As `run_once`, for async code: async handlers run on this event loop.
+
+        Raises:
+            ExceptionGroup: of StoreUnavailable, as for `run_once`.
+        """
+        done: list[bool] = []
+
+        async def work() -> None:
+            while (taken := await off_the_loop(self._state, self._take)) is not None:
+                done.append(await self._ado(*taken))
+
+        async with anyio.create_task_group() as group:
+            for _ in self._places():
+                group.start_soon(work)
+        return sum(done)
+
+    def run_forever(self, stop: threading.Event | None = None) -> None:
+        """Do items as they come, until `stop` is set."""
+        stop = stop or threading.Event()
+        while not stop.is_set():
+            try:
+                self.run_once()
+            except StoreUnavailable as away:
+                logger.warning("queue %s: %s", self.name, away)
+            stop.wait(_POLL)
+
+    async def arun_forever(self) -> None:
+        """As `run_forever`, for async code; ends when it is cancelled."""
+        while True:
+            try:
+                await self.arun_once()
+            except* StoreUnavailable as away:
+                logger.warning("queue %s: %s", self.name, away.exceptions[0])
+            await anyio.sleep(_POLL)
+
+    def tick(self) -> bool:
+        """Show signs of life of the items under way; in the background."""
+        with self._lock:
+            late = [token for token, at in self._held.items() if monotonic() - at > self._lease / 3]
+        for token in late:
+            self._state.change(QUEUES, self.name, partial(queue_rules.renew, token=token))
+            with self._lock:
+                if token in self._held:
+                    self._held[token] = monotonic()
+        return bool(self._held)
+
+    def _places(self) -> range:
+        return range(self._max_concurrent)
+
+    def _take(self) -> tuple[Item, str] | None:
+        token = new_token()
+        take = partial(
+            queue_rules.take,
+            token=token,
+            owner=owner(),
+            lease=self._lease,
+            max_concurrent=self._max_concurrent,
+        )
+        item = self._state.change(QUEUES, self.name, take)
+        if item is None:
+            return None
+        with self._lock:
+            self._held[token] = monotonic()
+        self._link.keep(self)
+        return item, token
+
+    def _do(self, item: Item, token: str) -> bool:
+        """Do one item in this thread; what comes of it is written when it really ends."""
+        if is_async(self._handle):
+            return self._ended(
+                item, token, self._error_of(item, partial(anyio.run, self._within_limit, item))
+            )
+        done: list[bool] = []
+        handle = partial(self._handle, read_item(item.value))
+        whole = partial(self._whole, item, token, handle, done)
+        try:
+            call_within(self._timeout, whole, lambda: None)
+        except OverrunError:
+            logger.warning("queue %s: an item is not done after %g s and goes on", self.name, self._timeout)
+        return done == [True]
+
+    def _whole(self, item: Item, token: str, handle: Callable[[], Any], done: list[bool]) -> None:
+        done.append(self._ended(item, token, self._error_of(item, handle)))
+
+    async def _ado(self, item: Item, token: str) -> bool:
+        if not is_async(self._handle):
+            return await anyio.to_thread.run_sync(self._do, item, token)
+        # An item whose task is cancelled was not done.
+        error: BaseException | None = anyio.get_cancelled_exc_class()()
+        try:
+            if not self._is_worn(item):
+                await self._within_limit(item)
+            error = _DIED if self._is_worn(item) else None
+        except Exception as raised:  # noqa: BLE001 - whatever an item ends with, the consumer goes on
+            error = raised
+        finally:
+            with anyio.CancelScope(shield=True):
+                done = await off_the_loop(self._state, partial(self._ended, item, token, error))
+        return done
+
+    def _error_of(self, item: Item, handle: Callable[[], Any]) -> BaseException | None:
+        if self._is_worn(item):
+            return _DIED
+        try:
+            handle()
+        except BaseException as error:  # noqa: BLE001 - as above
+            return error
+        return None
+
+    async def _within_limit(self, item: Item) -> None:
+        with anyio.fail_after(self._timeout):
+            await self._handle(read_item(item.value))
+
+    def _is_worn(self, item: Item) -> bool:
+        """Whether it was begun as often as it may be, and its process died each time."""
+        return item.attempts > self._retry.max_attempts
+
+    def _ended(self, item: Item, token: str, error: BaseException | None) -> bool:
+        """Write what came of an item; True when it was done."""
+        try:
+            # Work that is under way elsewhere is no orphan any more.
+            if error is None or isinstance(error, StillRunningError):
+                return self._state.change(QUEUES, self.name, partial(queue_rules.finish, token=token))
+            self._failed(item, token, error)
+            return False
+        finally:
+            with self._lock:
+                self._held.pop(token, None)
+
+    def _failed(self, item: Item, token: str, error: BaseException) -> None:
+        kind = type(error).__name__
+        logger.warning("queue %s: attempt %s of an item failed: %s", self.name, item.attempts, kind)
+        last = item.attempts >= self._retry.max_attempts
+        if last and self._on_dead is not None:
+            try:
+                self._on_dead(read_item(item.value), kind)
+            except Exception:
+                logger.exception(
+                    "queue %s: the dead letter of an item could not be made; it stays parked", self.name
+                )
+            else:
+                self._state.change(QUEUES, self.name, partial(queue_rules.finish, token=token))
+                return
+        delay = self._retry.delay(item.attempts, random.random())  # noqa: S311 - spreads attempts
+        back = partial(queue_rules.put_back, token=token, error=kind, delay=delay, park=last)
+        self._state.change(QUEUES, self.name, back)

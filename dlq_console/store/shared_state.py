@@ -1,0 +1,150 @@
+"""How is state shared through the database? One row per record, changed by a guarded UPDATE."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar
+
+from sqlalchemy import Column, Float, Index, MetaData, Table, Text, TextClause, bindparam, text
+
+from dlq_console.resilience.state import Kind, Loaded, OptimisticState, Swapped
+from dlq_console.resilience.state.optimistic import CLOCK_TOLERANCE
+from dlq_console.store.store import Store
+
+# The time is told also where nothing stands.
+LOAD_ALL = """
+SELECT name, value, {now} AS now FROM (SELECT 1) AS moment LEFT JOIN {shared} ON kind = :kind AND {standing}
+"""
+LOAD_NAMED = LOAD_ALL + " AND name IN :names"
+LOAD = LOAD_ALL + " AND name = :name"
+
+#: Written only if nothing stands; a row whose time is over counts as nothing.
+INSERT = """
+INSERT INTO {shared} (kind, name, value, expires_at)
+SELECT :kind, :name, :value, {now} + :keep_for WHERE abs({now} - :computed_at) <= :tolerance
+ON CONFLICT (kind, name) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at
+WHERE {shared}.expires_at <= {now}
+"""
+
+UPDATE = """
+UPDATE {shared} SET value = :value, expires_at = {now} + :keep_for
+WHERE kind = :kind AND name = :name AND value = :seen AND {standing} AND abs({now} - :computed_at) <= :tolerance
+"""
+
+DELETE = """
+DELETE FROM {shared}
+WHERE kind = :kind AND name = :name AND value = :seen AND {standing} AND abs({now} - :computed_at) <= :tolerance
+"""
+
+PRUNE = "DELETE FROM {shared} WHERE expires_at <= {now}"
+
+
+def shared_tables(prefix: str, metadata: MetaData) -> Table:
+    """The table of shared records under a table prefix.
+
+    Times are seconds since 1970 by the database's clock, as the rules of the resilience library compute with them.
+    """
+    table = Table(
+        f"{prefix}shared",
+        metadata,
+        Column("kind", Text, primary_key=True),
+        Column("name", Text, primary_key=True),
+        # JSON, compared letter by letter before it is changed.
+        Column("value", Text, nullable=False),
+        Column("expires_at", Float(53), nullable=False),
+        # Rewritten all the time and never large.
+        postgresql_with={
+            "fillfactor": "50",
+            "autovacuum_vacuum_scale_factor": "0",
+            "autovacuum_vacuum_threshold": "1000",
+        },
+    )
+    Index(f"{prefix}shared_expires_ix", table.c.expires_at)
+    return table
+
+
+class SqlState(OptimisticState):
+    """State shared by every process that uses the same database; opens nothing before first use, safe before a fork.
+
+    Args:
+        store: the hub's store, or the URL of a database.
+        table_prefix: begins the name of its table, where a URL is given.
+    """
+
+    refresh_every: ClassVar[float] = 0.2
+
+    def __init__(self, store: Store | str, *, table_prefix: str = "dlq_") -> None:
+        super().__init__()
+        self._store = Store(store, table_prefix=table_prefix) if isinstance(store, str) else store
+        self._own_store = isinstance(store, str)
+        self.table = shared_tables(self._store.tables.prefix, MetaData())
+        self._statements: dict[str, TextClause] = {}
+        self._store.clock.on_change(self._statements.clear)
+
+    @property
+    def place(self) -> str:
+        """Where the database is, without user and password."""
+        return self._store.engines.place
+
+    def create_table(self) -> None:
+        """Create the table where there is none; `dlq-console db upgrade` does so with all the others."""
+        with self._store.write() as connection:
+            self.table.metadata.create_all(connection)
+
+    def prune(self) -> int:
+        """Delete the records whose time is over; returns how many."""
+        with self._store.single_statement() as connection:
+            return connection.execute(self._statement(PRUNE)).rowcount
+
+    def _disconnect(self) -> None:
+        # The hub closes its own store.
+        if self._own_store:
+            self._store.engines.dispose()
+
+    def _load(self, kind: Kind[Any], name: str) -> Loaded:
+        with self._store.read() as connection:
+            row = connection.execute(self._statement(LOAD), {"kind": kind.name, "name": name}).one()
+        return Loaded(row.value, row.now)
+
+    def _load_all(self, kind: Kind[Any], names: Collection[str] | None) -> tuple[Mapping[str, str], float]:
+        parameters: dict[str, Any] = {"kind": kind.name}
+        statement = self._statement(LOAD_ALL)
+        if names is not None:
+            parameters["names"] = list(names)
+            statement = self._statement(LOAD_NAMED)
+        with self._store.read() as connection:
+            rows = connection.execute(statement, parameters).all()
+        return {row.name: row.value for row in rows if row.name is not None}, rows[0].now
+
+    def _swap(self, kind: Kind[Any], name: str, seen: Loaded, text: str | None, keep_for: float) -> Swapped:
+        template = INSERT if seen.text is None else DELETE if text is None else UPDATE
+        parameters = {
+            "kind": kind.name,
+            "name": name,
+            "seen": seen.text,
+            "value": text,
+            "keep_for": keep_for,
+            "computed_at": seen.now,
+            "tolerance": CLOCK_TOLERANCE,
+        }
+        wanted = self._statement(template)
+        with self._store.single_statement() as connection:
+            done = connection.execute(wanted, parameters).rowcount == 1
+        return Swapped(done, self.now())
+
+    def _statement(self, template: str) -> TextClause:
+        prepared = self._statements.get(template)
+        if prepared is None:
+            now = self._now_sql()
+            standing = f"{self.table.name}.expires_at > {now}"
+            prepared = text(template.format(shared=self.table.name, now=now, standing=standing))
+            if ":names" in template:
+                prepared = prepared.bindparams(bindparam("names", expanding=True))
+            self._statements[template] = prepared
+        return prepared
+
+    def _now_sql(self) -> str:
+        moment = self._store.clock.now_sql()
+        if self._store.sqlite:
+            return f"({moment} / 1000000.0)"
+        return f"CAST(extract(epoch FROM {moment}) AS double precision)"

@@ -1,0 +1,126 @@
+"""What can programs do with events? List, read, put in, put back to work, put aside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response, abort, request, url_for
+from flask_smorest import Blueprint
+
+from dlq_console.hub.known import check_kind
+from dlq_console.store import queries
+from dlq_console.store.filters import EventFilter
+from dlq_console.store.people import Permission
+from dlq_console.web.api import problems, schemas
+from dlq_console.web.api.access import api_hub, caller, demand, found, require_token
+from dlq_console.web.api.bodies import ExactParser
+from dlq_console.web.api.representation import Document, event_json, page_json, to_text
+
+#: Largest body, in bytes.
+BODY_LIMIT = 1024 * 1024
+
+
+class ApiBlueprint(Blueprint):
+    """A blueprint whose JSON bodies lose no digit."""
+
+    ARGUMENTS_PARSER = ExactParser()
+
+
+api = ApiBlueprint(
+    "api", __name__, url_prefix="/api/v1", description="Events: read, put in, put back to work."
+)
+problems.install(api)
+
+
+@api.before_request
+def guard() -> None:
+    """Bound the body, and find out who is asking."""
+    request.max_content_length = BODY_LIMIT
+    require_token()
+
+
+@api.route("/events", methods=["GET"])
+@api.arguments(schemas.ListSchema, location="query")
+@api.response(200, schemas.PageSchema)
+def list_events(arguments: dict[str, Any]) -> Response:
+    """Events that match a filter, newest first."""
+    asking = demand(Permission.VIEW)
+    flt = EventFilter.parse(request.args)
+    store = api_hub().store
+    page = queries.events_page(
+        store,
+        flt,
+        cursor=arguments.get("cursor", ""),
+        limit=arguments["limit"],
+        accounts=asking.accounts,
+    )
+    return _json(page_json(page, queries.count(store, flt, accounts=asking.accounts)))
+
+
+@api.route("/events", methods=["POST"])
+@api.arguments(schemas.IdempotencySchema, location="headers")
+@api.arguments(schemas.NewEventSchema)
+@api.response(202, schemas.MadeSchema)
+@api.alt_response(200, schema=schemas.MadeSchema, description="The event exists already.")
+@api.alt_response(422, schema=schemas.ProblemSchema, content_type="application/problem+json")
+def enqueue_event(headers: dict[str, str], new: dict[str, Any]) -> Response:
+    """Put an event in; a repeat finds the one that exists."""
+    asking = demand(Permission.ENQUEUE)
+    if not asking.sees(new["account"].strip()):
+        abort(403, f"The token may not use the account {new['account']}.")
+    hub = api_hub()
+    check_kind(new["kind"], hub.known_kinds())
+    made = hub.enqueue(**new, idempotency_key=headers.get("idempotency_key"), origin=asking.name)
+    answer = _json(
+        {"id": made.id, "status": made.status, "created": made.created}, 202 if made.created else 200
+    )
+    answer.headers["Location"] = url_for("api.get_event", event_id=made.id)
+    return answer
+
+
+@api.route("/events/<int:event_id>", methods=["GET"])
+@api.response(200, schemas.EventSchema)
+@api.alt_response(404, schema=schemas.ProblemSchema, content_type="application/problem+json")
+def get_event(event_id: int) -> Response:
+    """One event with payload, attempts and audit."""
+    demand(Permission.VIEW)
+    return _json(_everything(event_id))
+
+
+@api.route("/events/<int:event_id>/reprocess", methods=["POST"])
+@api.arguments(schemas.ReprocessSchema, required=False)
+@api.response(202, schemas.EventSchema)
+@api.alt_response(409, schema=schemas.ProblemSchema, content_type="application/problem+json")
+def reprocess_event(how: dict[str, Any], event_id: int) -> Response:
+    """Put a dead event back to work."""
+    asking = demand(Permission.REPROCESS)
+    _see(event_id)
+    api_hub().reprocess(event_id, actor=asking.name, note=how.get("note"), after=how["after"])
+    return _json(_everything(event_id), 202)
+
+
+@api.route("/events/<int:event_id>/discard", methods=["POST"])
+@api.arguments(schemas.DiscardSchema)
+@api.response(202, schemas.EventSchema)
+@api.alt_response(409, schema=schemas.ProblemSchema, content_type="application/problem+json")
+def discard_event(why: dict[str, Any], event_id: int) -> Response:
+    """Decide that an event shall not run."""
+    asking = demand(Permission.DISCARD)
+    _see(event_id)
+    api_hub().discard(event_id, actor=asking.name, note=why["note"])
+    return _json(_everything(event_id), 202)
+
+
+def _see(event_id: int) -> None:
+    """Refuse to act on what the program may not see."""
+    found(queries.get_event(api_hub().store, event_id, accounts=caller().accounts), event_id)
+
+
+def _everything(event_id: int) -> Document:
+    store = api_hub().store
+    event = found(queries.get_event(store, event_id, accounts=caller().accounts), event_id)
+    return event_json(event, queries.attempts(store, event.id), queries.audit(store, event.id))
+
+
+def _json(document: Document, status: int = 200) -> Response:
+    return Response(to_text(document), status, mimetype="application/json")

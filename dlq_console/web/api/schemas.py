@@ -1,0 +1,215 @@
+"""Which fields do requests and answers have? Requests are checked with these, answers are described by them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marshmallow import Schema, fields, validate
+
+from dlq_console.hub.actions import LONGEST_AFTER, NOTE_LIMIT
+from dlq_console.store.queries import MAX_LIMIT
+from dlq_console.store.states import Reason, Status
+
+
+def _about(text: str) -> dict[str, str]:
+    return {"description": text}
+
+
+def _time(text: str, *, null: bool = True) -> fields.Field[Any]:
+    return fields.AwareDateTime(format="iso", allow_none=null, metadata=_about(text))
+
+
+def _text(text: str, *, null: bool = False) -> fields.String:
+    return fields.String(allow_none=null, metadata=_about(text))
+
+
+class NewEventSchema(Schema):
+    """An event to be put in."""
+
+    kind = fields.String(required=True, metadata=_about("What is to be done, such as order.create."))
+    account = fields.String(required=True, metadata=_about("On whose account of the outside system."))
+    entity_id = fields.String(required=True, metadata=_about("The business number people know it by."))
+    payload = fields.Raw(required=True, allow_none=True, metadata=_about("What the handler needs; any JSON."))
+    version = _text("Makes the same content a new event.", null=True)
+    run_at = _time("Not before this moment.")
+    expires_at = _time("Not after this moment.")
+
+
+class IdempotencySchema(Schema):
+    """Headers of a request that puts an event in."""
+
+    idempotency_key = fields.String(
+        data_key="Idempotency-Key",
+        metadata=_about("Your own key, instead of the one made from the content."),
+    )
+
+
+class ListSchema(Schema):
+    """The filter of a list. It is read by the same code as that of the pages; this checks `limit` alone."""
+
+    kind = fields.List(fields.String(), metadata=_about("Any of these kinds; may repeat."))
+    account = fields.List(fields.String(), metadata=_about("Any of these accounts; may repeat."))
+    reason = fields.List(
+        fields.String(), metadata=_about(f"Any of these reasons; may repeat: {', '.join(Reason)}.")
+    )
+    status = fields.List(
+        fields.String(), metadata=_about(f"Any of these states; may repeat: {', '.join(Status)}.")
+    )
+    entity = _text("The whole entity id.")
+    q = _text("Text anywhere in the last error, in upper or lower case.")
+    since = _text("How long ago at most: 30m, 4h, 2d, 1w.")
+    from_ = fields.String(
+        data_key="from",
+        metadata=_about(
+            "Ended (dead, done, discarded) or created (others) at or after: ISO 8601 with a zone."
+        ),
+    )
+    to = _text("Ended or created before: ISO 8601 with a zone.")
+    cursor = _text("`next_cursor` or `previous_cursor` of another page of this list.")
+    limit = fields.Integer(
+        load_default=50,
+        validate=validate.Range(1, MAX_LIMIT, error=f"write a number from 1 to {MAX_LIMIT}."),
+        metadata=_about("Most events in the answer."),
+    )
+
+
+class ReprocessSchema(Schema):
+    """How an event is put back to work."""
+
+    note = fields.String(allow_none=True, validate=validate.Length(max=NOTE_LIMIT), metadata=_about("Why."))
+    after = fields.Float(
+        load_default=0.0,
+        validate=validate.Range(0, LONGEST_AFTER),
+        metadata=_about("Seconds from now until it may run."),
+    )
+
+
+class DiscardSchema(Schema):
+    """Why an event shall not run."""
+
+    note = fields.String(
+        required=True,
+        validate=[
+            validate.Length(max=NOTE_LIMIT),
+            validate.Regexp(r"\s*\S", error="say why; it is kept in the audit."),
+        ],
+        metadata=_about("Why; kept in the audit."),
+    )
+
+
+class MadeSchema(Schema):
+    """What became of an event that was put in."""
+
+    id = fields.Integer()
+    status = _text("Its state at that moment; a duplicate of a dead event does not run by itself.")
+    created = fields.Boolean(metadata=_about("False where it was folded into an event that exists."))
+
+
+class EventSummarySchema(Schema):
+    """One event of a list. Times are UTC."""
+
+    id = fields.Integer()
+    kind = _text("What is to be done.")
+    account = _text("On whose account of the outside system.")
+    entity_id = _text("The business number people know it by.")
+    idempotency_key = _text("Equal for events that are the same.")
+    effect_key = _text("Under which the outside system knows the effect.")
+    version = _text("What told this event apart from one of the same content.", null=True)
+    ordering_key = _text("Which events run in order with this one.", null=True)
+    lane = _text("Account and ordering key.", null=True)
+    queue = _text("On which queue it travels.")
+    status = fields.String(validate=validate.OneOf(list(Status)))
+    reason = fields.String(
+        allow_none=True, validate=validate.OneOf(list(Reason)), metadata=_about("Why dead or discarded.")
+    )
+    attempt_count = fields.Integer(metadata=_about("Attempts since it was last put to work."))
+    total_attempts = fields.Integer(metadata=_about("All attempts there ever were."))
+    max_attempts = fields.Integer(metadata=_about("Attempts after which it is dead."))
+    cycle = fields.Integer(metadata=_about("How often it was put back to work."))
+    due_at = _time("When this attempt became due.", null=False)
+    next_run_at = _time("When it may be started.", null=False)
+    expires_at = _time("From when on it is too late.")
+    lease_epoch = fields.Integer(metadata=_about("Grows with every claim and every act of a person."))
+    lease_owner = _text("Which worker has it, or had it last.", null=True)
+    created_at = _time("When it came in.", null=False)
+    updated_at = _time("When it last changed.", null=False)
+    started_at = _time("When it was last started.")
+    finished_at = _time("When it ended.")
+    error_type = _text("Class of the last error.", null=True)
+    last_error = _text("What the outside system said last.", null=True)
+    verdict = _text("What the last error was taken for.", null=True)
+    fingerprint = _text("Equal for errors of one cause.", null=True)
+    died_again = _text("Whether it died again with the same or with a different error.", null=True)
+    duplicates = fields.Integer(metadata=_about("How often it was sent again."))
+    last_duplicate_at = _time("When it was last sent again.")
+    origin = _text("Who sent it.", null=True)
+    parent_id = fields.Integer(allow_none=True)
+    bulk_id = fields.Integer(allow_none=True)
+    trace_context = _text("The trace it belongs to.", null=True)
+    waiting_for = _text("Why it does not run now; only for a single event.", null=True)
+    waiting_until = _time("Until when, where that is known.")
+    blocked_by = fields.Integer(allow_none=True, metadata=_about("The earlier event it waits behind."))
+
+
+class PageSchema(Schema):
+    """One page of a list. A short page with a `next_cursor` stopped looking; go on with the cursor."""
+
+    items = fields.List(fields.Nested(EventSummarySchema))
+    next_cursor = _text("Where the next page begins.", null=True)
+    previous_cursor = _text("Where the page before begins.", null=True)
+    count = fields.Integer(metadata=_about("How many events match."))
+    count_capped = fields.Boolean(metadata=_about("There are that many or more."))
+
+
+class AttemptSchema(Schema):
+    """How one run of an event ended."""
+
+    id = fields.Integer()
+    event_id = fields.Integer()
+    cycle = fields.Integer()
+    number = fields.Integer()
+    lease_epoch = fields.Integer()
+    due_at = _time("When it was due.", null=False)
+    started_at = _time("When it was started.", null=False)
+    ended_at = _time("When it ended.", null=False)
+    outcome = _text("done, failed, dead, lost or released.")
+    error_type = _text("Class of the error.", null=True)
+    error = _text("What the outside system said.", null=True)
+    traceback = _text("Where in the handler.", null=True)
+    verdict = _text("What the error was taken for.", null=True)
+    fingerprint = _text("Equal for errors of one cause.", null=True)
+    wait_seconds = fields.Float(allow_none=True, metadata=_about("Seconds until the next attempt."))
+    worker = _text("Which worker ran it.", null=True)
+
+
+class AuditSchema(Schema):
+    """What one person or program did."""
+
+    id = fields.Integer()
+    at = _time("When.", null=False)
+    actor = _text("Who.")
+    action = _text("What.")
+    event_id = fields.Integer(allow_none=True)
+    subject = _text("On what, where it was no event.", null=True)
+    note = _text("Why.", null=True)
+    before = _text("How it was.", null=True)
+    after = _text("How it is since.", null=True)
+
+
+class EventSchema(EventSummarySchema):
+    """One event with everything; secret-looking fields of payload and result are masked."""
+
+    payload = fields.Raw(allow_none=True)
+    result = fields.Raw(allow_none=True)
+    attempts = fields.List(fields.Nested(AttemptSchema), metadata=_about("Newest first."))
+    audit = fields.List(fields.Nested(AuditSchema), metadata=_about("Newest first."))
+
+
+class ProblemSchema(Schema):
+    """What went wrong (RFC 9457)."""
+
+    type = _text("Which problem it is.")
+    title = _text("Its name.")
+    status = fields.Integer(metadata=_about("The HTTP status."))
+    detail = _text("One sentence: what, and what to do.")
+    event_status = _text("With 409: the state the event is in now.")

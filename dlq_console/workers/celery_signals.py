@@ -1,0 +1,112 @@
+"""When does a run in a Celery process have to end, and who tells its handler?
+
+The process itself keeps the time. Celery's own soft limit is told by the main process, which is deaf while it waits
+for a broker that is away, and raises its exception wherever the process happens to be: also while a result is being
+written, which would leave nobody knowing whether it was. Here an alarm reaches the handler and nothing else. SIGTERM,
+by which Celery and service managers end processes, is likewise kept from the handler until its patience is over.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from dlq_console.clock import monotonic
+from dlq_console.hub.execution import TimeLimitReached
+
+#: A handler that does not heed its time limit is ended with its process so many seconds later: well before its lease
+#: ends, which is 5 seconds after the limit.
+HARD_LIMIT_AFTER = 3.0
+#: Exit status of a process that ends itself for that reason.
+EXIT_AT_LIMIT = 124
+#: How long a run may go on after its process was asked to end; then it is given back, in seconds.
+STOP_PATIENCE = 20.0
+#: Time to report a finished run to the worker before the process ends, in seconds.
+LEAVE_AFTER = 0.1
+
+NEVER = float("inf")
+
+
+class RunSignals:
+    """The signals of one process. Made in its main thread, where its handlers run."""
+
+    def __init__(self) -> None:
+        self._busy = False
+        self._in_handler = False
+        self._asked_to_end = False
+        # Moments on the monotonic clock.
+        self._limit_at = self._hard_limit_at = self._give_back_at = NEVER
+        self._celerys = signal.getsignal(signal.SIGTERM)
+        signal.signal(signal.SIGTERM, self._on_end)
+        signal.signal(signal.SIGALRM, self._on_alarm)
+
+    @contextmanager
+    def busy(self) -> Iterator[None]:
+        """Inside the block, from claim to result, the process does not end."""
+        self._busy = True
+        try:
+            yield
+        finally:
+            self._busy = False
+            if self._asked_to_end:
+                signal.setitimer(signal.ITIMER_REAL, LEAVE_AFTER)
+
+    @contextmanager
+    def handler(self, limit: float) -> Iterator[None]:
+        """Inside the block, where a handler runs, its time limit (in seconds) holds.
+
+        Raises:
+            TimeLimitReached: the limit is reached.
+            KeyboardInterrupt: the process must end, so the event is to be given back.
+        """
+        self._limit_at = monotonic() + limit
+        self._hard_limit_at = self._limit_at + HARD_LIMIT_AFTER
+        self._in_handler = True
+        try:
+            self._set_alarm()
+            yield
+        finally:
+            self._in_handler = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def _set_alarm(self) -> None:
+        following = min(self._limit_at, self._hard_limit_at, self._give_back_at)
+        signal.setitimer(signal.ITIMER_REAL, max(0.001, following - monotonic()))
+
+    def _on_end(self, _number: int, frame: FrameType | None) -> None:
+        if not self._busy:
+            self._end(frame)
+        elif not self._asked_to_end:
+            self._asked_to_end = True
+            self._give_back_at = monotonic() + STOP_PATIENCE
+            if self._in_handler:
+                self._set_alarm()
+
+    def _on_alarm(self, _number: int, frame: FrameType | None) -> None:
+        if self._in_handler:
+            self._interrupt()
+        elif self._asked_to_end and not self._busy:
+            self._end(frame)
+
+    def _interrupt(self) -> None:
+        now = monotonic()
+        if now >= self._hard_limit_at:
+            os._exit(EXIT_AT_LIMIT)
+        limit_reached, patience_over = now >= self._limit_at, now >= self._give_back_at
+        if limit_reached:
+            self._limit_at = NEVER
+        if patience_over:
+            self._give_back_at = NEVER
+        self._set_alarm()
+        if limit_reached:
+            raise TimeLimitReached
+        if patience_over:
+            raise KeyboardInterrupt
+
+    def _end(self, frame: FrameType | None) -> None:
+        """What Celery would have done on SIGTERM."""
+        if callable(self._celerys):
+            self._celerys(signal.SIGTERM, frame)

@@ -1,0 +1,19 @@
+"""Which handlers do the workers of the whole line load? The demo's own, with waits that a test can afford.
+
+Workers find them by DLQ_APP=tests.acceptance.app:hub.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dlq_console import Hub, Policy
+from dlq_console.demo.handlers import register
+
+#: Seconds that a handler waits for an answer of the ERP.
+PATIENCE = 0.7
+#: Attempts enough to outlast a crash every two seconds; waits short enough to be waited for.
+POLICY = Policy(max_attempts=12, base_delay=0.2, max_delay=1, timeout=4)
+
+hub = Hub()
+register(hub, os.environ["DLQ_DEMO_ERP_URL"], policy=POLICY, patience=PATIENCE)

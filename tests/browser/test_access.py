@@ -1,0 +1,206 @@
+"""Everybody can use it: by keyboard, on a phone, in the dark, in print, with a screen reader."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from dlq_console.errors import TransientError
+from tests.browser.site import OpenPage, Site
+
+#: The rules of WCAG 2.2, levels A and AA.
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+
+
+@cache
+def _axe() -> str:
+    return (Path(__file__).parent / "vendor" / "axe.min.js").read_text()
+
+
+def _violations(page: Page) -> list[str]:
+    page.evaluate(_axe())
+    found: dict[str, Any] = page.evaluate("rules => axe.run({runOnly: rules})", RULES)
+    return [f"{one['id']}: {node['html'][:160]}" for one in found["violations"] for node in one["nodes"]]
+
+
+def _fill(site: Site) -> list[str]:
+    desk = site.desk
+    dead = desk.dead(
+        "1", payload={"lines": [{"sku": "A", "quantity": 1}], "token": "x", "deep": {"er": {"still": None}}}
+    )
+    failed = desk.failed("2", error=TransientError("fora do ar"))
+    again = desk.dead("3", kind="invoice.create", error="O total difere da soma dos itens.")
+    desk.hub.reprocess(again, actor="joana", note="tentar de novo")
+    desk.hub.run(again)
+    done = desk.done("4", kind="customer.upsert", account="filial-rj")
+    events = [f"/events/{event_id}" for event_id in (dead, failed, again, done)]
+    lists = [
+        "/",
+        "/dead-letters",
+        "/dead-letters?kind=order.create&q=cliente",
+        "/dead-letters?entity=9",
+        "/events",
+    ]
+    return [*lists, *events, "/settings/preferences", "/events?since=4h&entity=none"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(("language", "width"), [("en-US", 1280), ("pt-BR", 360)])
+def test_no_page_breaks_a_rule_of_access(
+    site: Site, open_page: OpenPage, theme: str, language: str, width: int
+) -> None:
+    paths = _fill(site)
+    page = open_page(paths[0], theme=theme, language=language, width=width, expect=("404", "400"))
+    for path in [*paths, "/nothing-here", "/dead-letters?status=x"]:
+        page.goto(path)
+        # Everything that opens is open, so that its contents are judged as well.
+        page.evaluate(
+            "document.querySelectorAll('details').forEach((one) => { one.open = !one.closest('.bar, tr'); })"
+        )
+        assert (path, _violations(page)) == (path, [])
+    page.locator("details.menu summary").last.click()
+    assert _violations(page) == []
+    page.context.clear_cookies()
+    page.goto("/login")
+    assert _violations(page) == []
+
+
+@pytest.mark.parametrize("language", ["en-US", "pt-BR"])
+def test_nothing_scrolls_sideways_on_a_small_phone(site: Site, open_page: OpenPage, language: str) -> None:
+    site.desk.dead("9" * 60, kind="k" * 60, account="a" * 60, error="x" * 400, payload={"f" * 80: "v" * 400})
+    page = open_page("/", language=language, width=320, expect=("404",))
+    for path in [*_fill(site), "/events/1", "/nothing-here"]:
+        page.goto(path)
+        page.evaluate(
+            "document.querySelectorAll('details:not(.menu)').forEach((one) => { one.open = true; })"
+        )
+        assert (path, page.evaluate("document.documentElement.scrollWidth")) == (path, 320)
+
+
+def test_what_opens_on_a_phone_stays_on_the_screen(site: Site, open_page: OpenPage) -> None:
+    site.desk.dead("1")
+    page = open_page("/", width=320)
+    for path in ("/dead-letters", "/events", "/events/1"):
+        page.goto(path)
+        for menu in page.locator("details.menu:visible").all():
+            menu.locator("> summary").click()
+            box = menu.locator("> .sheet").bounding_box()
+            assert box is not None
+            assert (path, box["x"] >= 0, box["x"] + box["width"] <= 320) == (path, True, True), box
+            page.keyboard.press("Escape")
+
+
+def test_text_at_twice_its_size_still_fits(site: Site, open_page: OpenPage) -> None:
+    page = open_page("/", width=640)
+    for path in _fill(site):
+        page.goto(path)
+        page.evaluate("document.documentElement.style.fontSize = '200%'")
+        assert (path, page.evaluate("document.documentElement.scrollWidth")) == (path, 640)
+
+
+def test_on_a_phone_the_pages_are_behind_a_menu_button(site: Site, open_page: OpenPage) -> None:
+    site.desk.dead("1")
+    for script in (True, False):
+        page = open_page("/", name=f"maria{script}", width=360, script=script)
+        expect(page.locator("nav.side")).to_be_hidden()
+        page.locator("summary", has_text="Menu").click()
+        page.get_by_role("link", name="Dead letters 1").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Dead letters")
+        button = page.get_by_role("button", name="Reprocess")
+        box = button.bounding_box()
+        assert box is not None
+        assert box["height"] >= 36
+
+
+def test_the_whole_work_is_done_by_keyboard(site: Site, open_page: OpenPage) -> None:
+    event_id = site.desk.dead("1")
+    site.desk.dead("2", account="filial-rj")
+    page = open_page("/dead-letters")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    expect(page.locator("summary", has_text="Kind")).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(page.get_by_role("checkbox", name="filial-sp")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("summary", has_text="Account")).to_be_focused()
+    page.get_by_role("link", name="Order 1").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Order 1 did not reach filial-sp.")
+    page.get_by_role("button", name="Reprocess", exact=True).focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("is queued")
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
+    assert site.desk.hub.get(event_id).status == "pending"
+
+
+def test_whatever_has_the_focus_shows_it(site: Site, open_page: OpenPage) -> None:
+    site.desk.dead("1")
+    page = open_page("/dead-letters")
+    names = set()
+    for _ in range(25):
+        page.keyboard.press("Tab")
+        name, style, width = page.evaluate(
+            """() => { const one = document.activeElement, css = getComputedStyle(one);
+                return [one.tagName, css.outlineStyle, parseFloat(css.outlineWidth)]; }"""
+        )
+        if name == "BODY":
+            break
+        names.add(name)
+        assert (style, width >= 2) == ("solid", True), name
+    assert {"A", "SUMMARY", "INPUT", "BUTTON"} <= names
+
+
+def test_colours_follow_the_system_until_the_person_chooses(site: Site, open_page: OpenPage) -> None:
+    page = open_page("/settings/preferences", theme="dark")
+    expect(page.locator("body")).to_have_css("background-color", "rgb(20, 22, 27)")
+    page.get_by_label("Colours").select_option("light")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "light")
+    expect(page.locator("body")).to_have_css("background-color", "rgb(250, 249, 247)")
+
+
+def test_a_printed_list_has_its_rows_and_nothing_to_click(site: Site, open_page: OpenPage) -> None:
+    site.desk.dead("1")
+    page = open_page("/dead-letters")
+    page.emulate_media(media="print")
+    expect(page.locator("tbody tr")).to_be_visible()
+    for hidden in ("nav.side", ".filter", ".act-form"):
+        expect(page.locator(hidden).first).to_be_hidden()
+    expect(page.locator(".foot")).to_contain_text("as of")
+
+
+def test_states_are_told_apart_without_colours(site: Site, open_page: OpenPage) -> None:
+    _fill(site)
+    page = open_page("/events")
+    page.emulate_media(forced_colors="active")
+    shapes = {
+        tuple(pair)
+        for pair in page.evaluate(
+            "[...document.querySelectorAll('td .state')].map((one) => [one.textContent, one.querySelector('svg').innerHTML])"
+        )
+    }
+    words = {word for word, _ in shapes}
+    assert words == {"done", "dead letter", "will retry"}
+    assert len({shape for _, shape in shapes}) == len(words) == len(shapes)
+
+
+def test_only_one_menu_is_open_at_a_time(site: Site, open_page: OpenPage) -> None:
+    site.desk.dead("1")
+    page = open_page("/dead-letters")
+    page.locator("summary", has_text="Kind").click()
+    page.locator("summary", has_text="Account").click()
+    expect(page.locator("details.menu[open]")).to_have_count(1)
+    page.get_by_role("heading", level=1).click()
+    expect(page.locator("details.menu[open]")).to_have_count(0)

@@ -1,0 +1,401 @@
+"""Do the five layers work together, in their order, and who is told of what?"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dlq_console.errors import ConfigurationError, IdempotencyConflict, PermanentError
+from dlq_console.resilience import budget
+from dlq_console.resilience.breaker import CircuitBreaker, CircuitBreakerConfig, Window
+from dlq_console.resilience.bulkhead import Bulkhead, BulkheadConfig
+from dlq_console.resilience.defaults import Defaults, register_defaults
+from dlq_console.resilience.errors import (
+    BudgetExceededError,
+    BulkheadFullError,
+    BulkheadTimeoutError,
+    CircuitOpenError,
+)
+from dlq_console.resilience.guard import guard
+from dlq_console.resilience.retry import RetryConfig
+from dlq_console.resilience.services import read_services, services
+from dlq_console.resilience.state import MemoryState, SharedState
+from tests.resilience.states import FrozenClock
+from tests.resilience.test_breaker import ServiceError, fail, ok
+from tests.resilience.test_retry import Flaky
+from tests.services.process import wait_until
+
+QUICK = CircuitBreakerConfig(failure_threshold=3, success_threshold=1, recovery_timeout=30)
+ROOM = BulkheadConfig(max_concurrent=2, timeout=30, acquire_timeout=0)
+AT_ONCE = RetryConfig(max_attempts=3, base_delay=0)
+
+
+@pytest.fixture
+def memory(clock: FrozenClock) -> MemoryState:
+    return MemoryState(clock)
+
+
+def test_a_guarded_function_gets_its_arguments_and_keeps_its_name(memory: MemoryState) -> None:
+    @guard("erp", state=memory)
+    def send(a: int, *, b: int) -> tuple[int, int]:
+        """Send it."""
+        return a, b
+
+    assert send(1, b=2) == (1, 2)
+    assert (send.__name__, send.__doc__) == ("send", "Send it.")
+
+
+def test_a_guard_may_be_used_call_by_call(state: SharedState) -> None:
+    erp = guard("erp", state=state, retry=AT_ONCE)
+    assert erp.call(Flaky(2)) == 3
+    stats = erp.stats()
+    assert (stats["breaker"]["calls"], stats["breaker"]["failures"], stats["bulkhead"]["calls"]) == (3, 2, 1)
+    assert stats["bulkhead"]["in_use"] == 0
+
+
+@pytest.mark.anyio
+async def test_an_async_function_goes_through_the_same_layers(state: SharedState) -> None:
+    flaky = Flaky(2)
+    erp = guard("erp", state=state, retry=AT_ONCE)
+
+    @erp
+    async def send() -> int:
+        await asyncio.sleep(0)
+        return flaky()
+
+    assert await send() == 3
+    stats = erp.stats()
+    assert (stats["breaker"]["calls"], stats["breaker"]["failures"], stats["bulkhead"]["calls"]) == (3, 2, 1)
+
+
+# The order
+
+
+def test_an_open_circuit_takes_no_slot(memory: MemoryState) -> None:
+    erp = guard("erp", breaker=QUICK, bulkhead=ROOM, state=memory)
+    for _ in range(3):
+        with pytest.raises(ServiceError):
+            erp.call(fail)
+    with pytest.raises(CircuitOpenError):
+        erp.call(ok)
+    assert erp.stats()["bulkhead"]["calls"] == 3
+
+
+def test_a_full_bulkhead_is_no_evidence_and_returns_the_permit_of_a_probe(
+    memory: MemoryState, clock: FrozenClock
+) -> None:
+    bulkhead = Bulkhead("erp", BulkheadConfig(max_concurrent=1, acquire_timeout=0), state=memory)
+    erp = guard("erp", breaker=QUICK, bulkhead=bulkhead, state=memory)
+    for _ in range(3):
+        with pytest.raises(ServiceError):
+            erp.call(fail)
+    clock.advance(30)
+    held = bulkhead.acquire()
+    for _ in range(3):
+        with pytest.raises(BulkheadFullError):
+            erp.call(ok)
+    assert erp.stats()["breaker"]["state"] == "half_open"
+    held.release()
+    assert erp.call(ok) == "answer"
+    assert erp.stats()["breaker"]["state"] == "closed"
+
+
+@pytest.mark.parametrize("bulkhead", [ROOM, False])
+def test_a_used_up_budget_is_no_evidence(memory: MemoryState, bulkhead: Any) -> None:
+    erp = guard("erp", breaker=CircuitBreakerConfig(failure_threshold=1), bulkhead=bulkhead, state=memory)
+    with budget.init_budget(0.5), pytest.raises(BudgetExceededError):
+        erp.call(ok)
+    assert erp.stats()["breaker"]["calls"] == 0
+    assert erp.call(ok) == "answer"
+
+
+def test_a_sync_call_that_was_cut_short_is_one_failure_and_its_late_end_is_none(memory: MemoryState) -> None:
+    leave = threading.Event()
+    erp = guard("erp", breaker=QUICK, bulkhead=BulkheadConfig(timeout=0.05), retry=AT_ONCE, state=memory)
+    for _ in range(2):
+        with pytest.raises(BulkheadTimeoutError):
+            erp.call(leave.wait, 20)
+    leave.set()
+    wait_until(lambda: erp.stats()["bulkhead"]["in_use"] == 0, 10, "the calls to end")
+    stats = erp.stats()["breaker"]
+    assert (stats["failures"], stats["consecutive_failures"], stats["successes"]) == (2, 2, 0)
+
+
+def test_a_call_past_its_limit_is_not_tried_again_behind_its_callers_back(memory: MemoryState) -> None:
+    leave = threading.Event()
+    calls: list[int] = []
+
+    def late() -> None:
+        calls.append(1)
+        leave.wait(20)
+        raise ServiceError
+
+    erp = guard("erp", bulkhead=BulkheadConfig(timeout=0.05), retry=AT_ONCE, state=memory)
+    with pytest.raises(BulkheadTimeoutError):
+        erp.call(late)
+    leave.set()
+    wait_until(lambda: erp.stats()["bulkhead"]["in_use"] == 0, 10, "the call to end")
+    assert calls == [1]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("bulkhead", [BulkheadConfig(timeout=0.05), False])
+async def test_an_async_probe_that_was_cut_short_opens_the_circuit_again(
+    memory: MemoryState, clock: FrozenClock, bulkhead: Any
+) -> None:
+    erp = guard("erp", breaker=QUICK, bulkhead=bulkhead, state=memory)
+    for _ in range(3):
+        with pytest.raises(ServiceError):
+            erp.call(fail)
+    clock.advance(30)
+    with budget.init_budget(1.05), pytest.raises((BulkheadTimeoutError, BudgetExceededError)):
+        await erp.call(asyncio.sleep, 60)
+    assert erp.stats()["breaker"]["state"] == "open"
+
+
+@pytest.mark.anyio
+async def test_a_cancelled_call_is_no_evidence_and_frees_everything(
+    memory: MemoryState, clock: FrozenClock
+) -> None:
+    erp = guard("erp", breaker=QUICK, bulkhead=ROOM, retry=AT_ONCE, state=memory)
+    with pytest.raises(ServiceError):
+        erp.call(fail)
+    clock.advance(30)
+    inside = asyncio.Event()
+
+    async def hang() -> None:
+        inside.set()
+        await asyncio.sleep(60)
+
+    task = asyncio.create_task(erp.call(hang))
+    await inside.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    stats = erp.stats()
+    assert (stats["breaker"]["state"], stats["breaker"]["probes"], stats["bulkhead"]["in_use"]) == (
+        "half_open",
+        0,
+        0,
+    )
+
+
+def test_a_probe_is_one_attempt_and_its_failure_opens_again(memory: MemoryState, clock: FrozenClock) -> None:
+    erp = guard("erp", breaker=QUICK, retry=AT_ONCE, state=memory)
+    with pytest.raises(ServiceError):
+        erp.call(fail)
+    clock.advance(30)
+    flaky = Flaky(9)
+    with pytest.raises(ServiceError):
+        erp.call(flaky)
+    assert flaky.calls == 1
+    assert erp.stats()["breaker"]["state"] == "open"
+
+
+def test_slow_calls_are_measured_for_each_attempt_without_the_waits_between(memory: MemoryState) -> None:
+    window = Window(calls=10, minimum_calls=2, failure_rate=None, slow_rate=0.1, slow_after=0.2)
+    retry = RetryConfig(max_attempts=3, base_delay=0.15, exponential_base=1, jitter="none")
+    erp = guard("erp", breaker=CircuitBreakerConfig(window=window), retry=retry, state=memory)
+    assert erp.call(Flaky(2)) == 3
+    assert erp.stats()["breaker"]["state"] == "closed"
+
+
+# Idempotent
+
+
+def test_a_call_that_was_done_is_not_made_again_and_proves_nothing(state: SharedState) -> None:
+    made: list[str] = []
+    erp = guard("erp", breaker=QUICK, idempotency_key=lambda order, **_: order, state=state)
+
+    @erp
+    def send(order: str, *, amount: int = 1) -> dict[str, int]:
+        made.append(order)
+        return {"number": len(made)}
+
+    assert [send("8841"), send("8841"), send("8842")] == [{"number": 1}, {"number": 1}, {"number": 2}]
+    assert erp.stats()["breaker"]["successes"] == 2
+    with pytest.raises(IdempotencyConflict):
+        send("8841", amount=2)
+    assert made == ["8841", "8842"]
+
+
+def test_a_result_from_before_does_not_close_a_half_open_circuit(
+    memory: MemoryState, clock: FrozenClock
+) -> None:
+    erp = guard("erp", breaker=QUICK, idempotency_key=lambda fn_input=None: "one", state=memory)
+    assert erp.call(ok) == "answer"
+    erp_failing = guard("erp", breaker=QUICK, state=memory)
+    for _ in range(3):
+        with pytest.raises(ServiceError):
+            erp_failing.call(fail)
+    clock.advance(30)
+    assert erp.call(ok) == "answer"
+    assert erp.stats()["breaker"]["state"] == "half_open"
+
+
+def test_retries_of_one_call_are_the_same_holder(memory: MemoryState) -> None:
+    erp = guard("erp", retry=AT_ONCE, idempotency_key="one", state=memory)
+    assert erp.call(Flaky(2, TimeoutError())) == 3
+    assert erp.call(Flaky(0)) == 3
+
+
+@pytest.mark.anyio
+async def test_an_async_call_is_made_once(state: SharedState) -> None:
+    made: list[int] = []
+    erp = guard("erp", idempotency_key="one", state=state)
+
+    async def send() -> int:
+        made.append(1)
+        return len(made)
+
+    assert [await erp.call(send), await erp.call(send)] == [1, 1]
+
+
+@pytest.mark.parametrize("key", ["", 7, lambda: None])
+def test_a_key_that_is_no_text_is_refused(memory: MemoryState, key: Any) -> None:
+    with pytest.raises(ConfigurationError, match="idempotency key"):
+        guard("erp", idempotency_key=key, state=memory).call(ok if key == "" else lambda: None)
+
+
+# What a guard is made of
+
+
+def test_layers_can_be_handed_in_shared_and_left_out(memory: MemoryState) -> None:
+    breaker = CircuitBreaker("shared", QUICK, state=memory)
+    erp = guard("erp", breaker=breaker, bulkhead=False, state=memory)
+    with pytest.raises(ServiceError):
+        erp.call(fail)
+    assert breaker.stats()["failures"] == 1
+    assert erp.stats()["bulkhead"] is None
+    assert guard("erp", breaker=False, state=memory).call(threading.get_ident) != threading.get_ident()
+    assert guard("erp", breaker=False, bulkhead=False, state=memory).call(ok) == "answer"
+
+
+@pytest.mark.parametrize("values", [{"breaker": 3}, {"bulkhead": "ten"}, {"retry": True}])
+def test_a_layer_that_is_none_is_refused(values: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=f"{next(iter(values))} must be a"):
+        guard("erp", **values)
+
+
+def test_a_guard_without_a_state_uses_what_the_process_registered(memory: MemoryState) -> None:
+    made: list[int] = []
+
+    def make() -> Defaults:
+        made.append(1)
+        return Defaults(
+            memory,
+            services({"erp": {"breaker": {"failure_threshold": 1}, "bulkhead": {"max_concurrent": 0}}}),
+        )
+
+    erp = guard("erp")
+    register_defaults(make)
+    try:
+        assert made == []
+        with pytest.raises(BulkheadFullError):
+            erp.call(ok)
+        assert guard("other").call(ok) == "answer"
+        assert made == [1]
+    finally:
+        register_defaults(None)
+
+
+def test_business_answers_are_not_retried_and_do_not_open(memory: MemoryState) -> None:
+    erp = guard("erp", breaker=QUICK, retry=AT_ONCE, state=memory)
+    for _ in range(10):
+        with pytest.raises(PermanentError):
+            erp.call(fail, PermanentError("unknown customer"))
+    stats = erp.stats()["breaker"]
+    assert (stats["state"], stats["calls"], stats["failures"]) == ("closed", 10, 0)
+
+
+def test_one_slow_service_does_not_take_another_down(memory: MemoryState) -> None:
+    """The story of the five layers: a search agent hangs, booking goes on."""
+    leave = threading.Event()
+    search = guard(
+        "search",
+        breaker=CircuitBreakerConfig(failure_threshold=4, success_threshold=1, recovery_timeout=60),
+        bulkhead=BulkheadConfig(max_concurrent=2, timeout=0.1, acquire_timeout=0),
+        state=memory,
+    )
+    booking = guard("booking", state=memory)
+    refused: list[str] = []
+    for number in range(20):
+        try:
+            search.call(leave.wait, 20)
+        except (BulkheadTimeoutError, BulkheadFullError, CircuitOpenError) as error:
+            refused.append(type(error).__name__)
+        assert booking.call(lambda number=number: number) == number
+    assert refused[:2] == ["BulkheadTimeoutError"] * 2
+    assert set(refused[2:]) == {"BulkheadFullError"}
+    leave.set()
+
+
+# The file of services
+
+TOML = """
+[payment_api.breaker]
+failure_threshold = 3
+success_threshold = 3
+recovery_timeout = 60
+
+[search_agent.breaker]
+window = { seconds = 30, minimum_calls = 5, slow_rate = 0.5, slow_after = 2 }
+
+[search_agent.bulkhead]
+max_concurrent = 4
+timeout = 5
+
+[search_agent.retry]
+max_attempts = 2
+jitter = "equal"
+"""
+
+
+def test_services_are_read_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "services.toml"
+    file.write_text(TOML)
+    found = read_services(file)
+    assert found.breakers["payment_api"] == CircuitBreakerConfig(3, 3, 60)
+    assert found.breakers["search_agent"].window == Window(
+        seconds=30, minimum_calls=5, slow_rate=0.5, slow_after=2
+    )
+    assert found.bulkheads == {"search_agent": BulkheadConfig(4, 5)}
+    assert found.retries == {"search_agent": RetryConfig(2, jitter="equal")}
+    assert read_services("").breakers == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "[a.breaker]\nfailure_threshold = 0",
+            "[a.breaker] failure_threshold must be a whole number of at least 1, not 0.",
+        ),
+        ("[a.breaker]\nthreshold = 3", "[a.breaker] has no 'threshold'; there are failure_threshold, "),
+        ("[a.breaker]\nexpected_exception = 'X'", "[a.breaker] has no 'expected_exception'"),
+        ("[a.breaker]\nwindow = { calls = 3 }", "[a.breaker.window] minimum_calls is 10, but the window"),
+        ("[a.breaker]\nwindow = 3", "a.breaker.window must be a table"),
+        ("[a.brake]\nx = 1", "[a.brake] is no layer; there are breaker, bulkhead, retry."),
+        ("a = 3", "a must be a table, written [a]."),
+        ("[a.retry]\nmax_attempts = 'many'", "[a.retry] max_attempts must be a whole number"),
+        ("[a", "cannot be read"),
+    ],
+)
+def test_a_file_that_cannot_work_is_refused_in_one_sentence_that_says_where(
+    tmp_path: Path, text: str, sentence: str
+) -> None:
+    file = tmp_path / "services.toml"
+    file.write_text(text)
+    with pytest.raises(ConfigurationError) as caught:
+        read_services(file)
+    assert str(caught.value).startswith("DLQ_SERVICES: ")
+    assert sentence in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        read_services(tmp_path / "missing.toml")

@@ -1,0 +1,91 @@
+"""By which indexes does an engine answer a statement? Its own word for it, EXPLAIN, in one form for both engines."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import sql
+
+from dlq_console.store.store import Store
+from tests.store.recording import Sent
+
+_PLACEHOLDER = re.compile(r"%\((\w+)\)s")
+_SQLITE_INDEX = re.compile(
+    r"(?:SEARCH|SCAN) (\w+)(?: USING (?:COVERING )?(?:INDEX (\w+)|INTEGER PRIMARY KEY))?"
+)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an engine does for one statement.
+
+    `indexes` are those of the event table that it reads, the primary key as `event_pk`; `scans` says whether it also
+    reads the table from end to end, `sorts` whether it puts rows in order by itself.
+    """
+
+    indexes: frozenset[str]
+    scans: bool
+    sorts: bool
+
+
+def explain(store: Store, sent: Sent) -> Plan:
+    """The plan of a recorded statement; on PostgreSQL the one that it keeps for any values of the parameters."""
+    return _sqlite(store, sent) if store.sqlite else _postgres(store, sent)
+
+
+def _sqlite(store: Store, sent: Sent) -> Plan:
+    with store.read() as connection:
+        lines = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sent[0]}", sent[1])]
+    event = store.tables.event.name
+    reads = [match for line in lines if (match := _SQLITE_INDEX.match(line)) and match[1] in (event, "e")]
+    return Plan(
+        indexes=frozenset(_short(store, match[2] or f"{event}_pk") for match in reads if "USING" in match[0]),
+        scans=any(
+            line.startswith(f"SCAN {event}") and "USING INDEX" not in line and "COVERING" not in line
+            for line in lines
+        ),
+        sorts=any("USE TEMP B-TREE" in line for line in lines),
+    )
+
+
+def _postgres(store: Store, sent: Sent) -> Plan:
+    statement, parameters = sent
+    names = list(dict.fromkeys(_PLACEHOLDER.findall(statement)))
+    numbered = _PLACEHOLDER.sub(lambda match: f"${names.index(match[1]) + 1}", statement).replace("%%", "%")
+    values = sql.SQL(", ").join(sql.Literal(parameters[name]) for name in names)
+    with store.read() as connection:
+        driver = connection.connection.driver_connection
+        assert driver is not None
+        with driver.cursor() as cursor:
+            cursor.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+            cursor.execute(f"PREPARE asked AS {numbered}")
+            execute = sql.SQL("EXPLAIN (FORMAT JSON) EXECUTE asked")
+            cursor.execute(execute + sql.SQL("({})").format(values) if names else execute)
+            answer = cursor.fetchone()[0]
+            cursor.execute("DEALLOCATE asked")
+    tree = answer if isinstance(answer, list) else json.loads(answer)
+    nodes = list(_nodes(tree[0]["Plan"]))
+    event = store.tables.event.name
+    return Plan(
+        indexes=frozenset(
+            _short(store, node["Index Name"])
+            for node in nodes
+            if node.get("Index Name", "").startswith(event)
+        ),
+        scans=any(node["Node Type"] == "Seq Scan" and node["Relation Name"] == event for node in nodes),
+        sorts=any(node["Node Type"] in ("Sort", "Incremental Sort") for node in nodes),
+    )
+
+
+def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for child in node.get("Plans", ()):
+        yield from _nodes(child)
+
+
+def _short(store: Store, index: str) -> str:
+    return index.removeprefix(store.tables.prefix)

@@ -1,0 +1,171 @@
+"""Does every list walk its own index on both engines, with and without statistics, and never the whole table?"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from dlq_console.store import queries
+from dlq_console.store.filters import EventFilter
+from dlq_console.store.store import Store
+from tests.store.plans import Plan, explain
+from tests.store.recording import Sent, recording
+
+#: Enough that reading all of them would be the wrong plan.
+ROWS = 20_000
+MANY_ACCOUNTS = ("filial-1", "filial-2", "filial-3")
+
+NUMBERS = {
+    True: f"WITH RECURSIVE g(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM g WHERE i < {ROWS})",
+    False: f"WITH g(i) AS (SELECT generate_series(1, {ROWS}))",
+}
+#: 3 of 100 dead, 1 of 200 waiting; 8 kinds and 10 accounts, spread evenly.
+FILL = """
+INSERT INTO {event} (kind, account, entity_id, idempotency_key, payload_hash, effect_key, status, reason, payload,
+    due_at, next_run_at, created_at, updated_at, finished_at, last_error, fingerprint)
+NUMBERS
+SELECT 'kind-' || (i / 7 % 8), 'filial-' || (i / 11 % 10), CAST(i / 3 AS text), 'key-' || i, '', '', status,
+    CASE WHEN status = 'dead' THEN 'permanent' END, '{{}}', {now}, {now}, {now}, {now},
+    CASE WHEN status IN ('dead', 'done') THEN {now} + CAST({second} * i AS {duration}) END, 'Not registered.', 'a'
+FROM (SELECT i, CASE WHEN i % 100 < 3 THEN 'dead' WHEN i % 200 = 9 THEN 'failed' ELSE 'done' END AS status FROM g) AS n
+"""
+
+
+@pytest.fixture(scope="module", params=["sqlite", "sqlite without statistics", "postgresql"])
+def full(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """A store with ROWS events on each engine; SQLite also as it is where nobody ever gathered statistics."""
+    with ExitStack() as stack:
+        if request.param == "postgresql":
+            server, template = (
+                request.getfixturevalue(name) for name in ("postgres_server", "_postgres_template")
+            )
+            url = stack.enter_context(server.database(template))
+        else:
+            template = request.getfixturevalue("_sqlite_template")
+            url = f"sqlite:///{shutil.copy(template, tmp_path_factory.mktemp('plans') / 'full.db')}"
+        store = Store(url)
+        stack.callback(store.engines.dispose)
+        with store.write() as connection:
+            connection.execute(store.statement(FILL.replace("NUMBERS", NUMBERS[store.sqlite])))
+        if request.param != "sqlite without statistics":
+            with store.write() as connection:
+                connection.exec_driver_sql("ANALYZE")
+        yield store
+
+
+def sent_by(store: Store, flt: dict[str, Any], **options: Any) -> list[Sent]:
+    with recording(store) as sent:
+        queries.dead_letters(store, EventFilter.parse(flt), **options)
+    return sent
+
+
+def the_page(sent: list[Sent]) -> Sent:
+    (page,) = [one for one in sent if "idempotency_key" in one[0]]
+    return page
+
+
+def expected(store: Store, flt: dict[str, Any], index: str) -> Plan:
+    # PostgreSQL merges several walks as they come; SQLite sorts the few rows that they yield.
+    several = any(isinstance(value, list) for value in flt.values())
+    return Plan(frozenset({index}), scans=False, sorts=several and store.sqlite)
+
+
+LISTS = [
+    ({"kind": "kind-1", "account": "filial-3"}, "event_dead_account_kind_ix"),
+    ({"kind": "kind-1"}, "event_dead_kind_ix"),
+    ({"account": "filial-3"}, "event_dead_account_ix"),
+    ({"account": list(MANY_ACCOUNTS)}, "event_dead_account_ix"),
+    ({"kind": ["kind-1", "kind-2"], "account": list(MANY_ACCOUNTS)}, "event_dead_account_kind_ix"),
+    ({"since": "1h", "kind": "kind-1"}, "event_dead_kind_ix"),
+    ({}, "event_dead_ix"),
+]
+
+
+@pytest.mark.parametrize(("flt", "index"), LISTS)
+def test_a_page_of_dead_letters_walks_its_own_index(full: Store, flt: dict[str, Any], index: str) -> None:
+    assert explain(full, the_page(sent_by(full, flt))) == expected(full, flt, index)
+
+
+@pytest.mark.parametrize(("flt", "index"), LISTS)
+def test_the_next_page_and_the_one_before_walk_the_same_index(
+    full: Store, flt: dict[str, Any], index: str
+) -> None:
+    first = queries.dead_letters(full, EventFilter.parse(flt), limit=5).page
+    assert first.next_cursor
+    second = queries.dead_letters(full, EventFilter.parse(flt), limit=5, cursor=first.next_cursor).page
+    assert second.previous_cursor
+    for cursor in (first.next_cursor, second.previous_cursor):
+        page = the_page(sent_by(full, flt, cursor=cursor))
+        assert explain(full, page) == expected(full, flt, index)
+
+
+@pytest.mark.parametrize("accounts", [None, MANY_ACCOUNTS], ids=["all accounts", "some accounts"])
+@pytest.mark.parametrize(
+    "flt", [*(flt for flt, _ in LISTS), {"q": "nothing"}, {"reason": "exhausted"}, {"entity": "77"}]
+)
+def test_nothing_on_the_dead_letter_page_reads_the_whole_table(
+    full: Store, flt: dict[str, Any], accounts: tuple[str, ...] | None
+) -> None:
+    for statement in sent_by(full, flt, accounts=accounts):
+        plan = explain(full, statement)
+        assert not plan.scans, statement
+        assert plan.indexes - {"event_entity_ix", "event_pk"} <= {
+            "event_dead_ix",
+            "event_dead_kind_ix",
+            "event_dead_account_ix",
+            "event_dead_account_kind_ix",
+        }
+
+
+@pytest.mark.parametrize(
+    ("flt", "index"),
+    [
+        ({"entity": "77"}, "event_entity_ix"),
+        ({"account": "filial-3"}, "event_account_ix"),
+        ({"account": list(MANY_ACCOUNTS)}, "event_account_ix"),
+        ({"status": "dead", "kind": "kind-1"}, "event_dead_kind_ix"),
+        ({"status": "discarded"}, "event_discarded_ix"),
+    ],
+)
+def test_a_page_of_all_events_walks_its_own_index(full: Store, flt: dict[str, Any], index: str) -> None:
+    with recording(full) as sent:
+        queries.events_page(full, EventFilter.parse(flt))
+    assert explain(full, the_page(sent)) == expected(full, flt, index)
+
+
+def test_the_page_of_all_events_walks_the_primary_key(full: Store) -> None:
+    with recording(full) as sent:
+        queries.events_page(full, EventFilter())
+    plan = explain(full, the_page(sent))
+    # What SQLite calls a scan is the walk along the primary key, which the LIMIT ends.
+    assert plan in (Plan(frozenset({"event_pk"}), False, False), Plan(frozenset(), full.sqlite, False))
+
+
+def test_the_overview_never_reads_the_whole_table(full: Store) -> None:
+    for accounts in (None, MANY_ACCOUNTS):
+        with recording(full) as sent:
+            queries.overview(full, accounts=accounts)
+        assert len(sent) == 4
+        for statement in sent:
+            plan = explain(full, statement)
+            assert not plan.scans, statement
+            assert plan.indexes <= {
+                "event_dead_ix",
+                "event_dead_kind_ix",
+                "event_dead_account_ix",
+                "event_dead_account_kind_ix",
+                "event_running_ix",
+                "event_ready_ix",
+                "event_ended_ix",
+            }
+
+
+def test_the_event_table_has_no_more_than_four_indexes_over_all_its_rows(store: Store) -> None:
+    whole = [
+        index for index in store.tables.event.indexes if index.dialect_options["postgresql"]["where"] is None
+    ]
+    assert len(whole) + 1 <= 4, "the primary key is the fourth"

@@ -1,0 +1,37 @@
+"""Do the probes tell a load balancer the truth?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from flask import Flask
+
+from dlq_console.app import create_app
+from dlq_console.runtime import Hub
+from dlq_console.settings import read_settings
+from tests.web.desk import SECRET_KEY
+
+
+def app_on(database_url: str) -> Flask:
+    return create_app(Hub(read_settings(database_url=database_url, secret_key=SECRET_KEY)))
+
+
+def test_a_console_whose_tables_are_in_place_is_ready(app: Flask) -> None:
+    client = app.test_client()
+    assert (client.get("/healthz").status_code, client.get("/healthz").get_json()) == (200, {"status": "up"})
+    assert (client.get("/readyz").status_code, client.get("/readyz").get_json()) == (200, {"status": "ready"})
+
+
+def test_a_console_without_tables_is_up_but_not_ready(tmp_path: Path) -> None:
+    client = app_on(f"sqlite:///{tmp_path}/empty.db").test_client()
+    assert client.get("/healthz").status_code == 200
+    answer = client.get("/readyz")
+    assert answer.status_code == 503
+    assert "dlq-console db upgrade" in answer.get_json()["reason"]
+
+
+def test_a_console_without_its_database_is_up_but_not_ready_and_keeps_the_password() -> None:
+    client = app_on("postgresql+psycopg://user:hidden@127.0.0.1:1/nowhere").test_client()
+    assert client.get("/healthz").status_code == 200
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.get_json()["reason"]) == (503, "The database cannot be reached.")

@@ -1,0 +1,196 @@
+"""Does a Celery worker run each event once, on its account's queue, and end it whatever its handler does?"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dlq_console.store.dispatching import LOST_AFTER
+from dlq_console.workers import steps
+from tests.services.postgres import PostgresServer
+from tests.services.process import PROJECT_ROOT, Child, wait_until
+from tests.services.redis import RedisServer
+from tests.workers.celery_table import CELERYS, CeleryTable, celery_table
+from tests.workers.faulty import SHORT_LIMIT
+from tests.workers.table import SOON, is_alive
+
+#: Attempts that the policy of the killed handler allows.
+ALL_ATTEMPTS = 3
+
+Shared = tuple[CeleryTable, Child]
+
+
+@pytest.fixture(scope="module")
+def redis() -> Iterator[RedisServer]:
+    """The broker of this module, whose worker outlives a single test."""
+    with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def shared(
+    postgres_server: PostgresServer,
+    _postgres_template: str,
+    redis: RedisServer,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Shared]:
+    """A table and the one worker of this module, which begins without knowing any account."""
+    folder = tmp_path_factory.mktemp("celery")
+    with (
+        postgres_server.database(_postgres_template) as url,
+        celery_table(url, redis.url, folder) as table,
+    ):
+        # Leases so long that no test can be saved by one that lapses: a lost process is noticed, not waited for.
+        yield table, table.start_celery(program=CELERYS, lease_seconds=30)
+
+
+@pytest.fixture
+def celery(shared: Shared, tmp_path: Path) -> Iterator[CeleryTable]:
+    """The table with a folder for the notes of this test only. No test may bring the worker down."""
+    table, worker = shared
+    table.folder = tmp_path
+    yield table
+    table.go()
+    assert worker.running
+
+
+def test_events_of_accounts_that_the_worker_has_never_heard_of_are_run(celery: CeleryTable) -> None:
+    ids = [celery.enqueue("noop", account=f"new-{n}") for n in range(3) for _ in range(2)]
+    for event in map(celery.ended, ids):
+        assert (event.status, event.attempts) == ("done", 1)
+        assert event.result is not None
+
+
+def test_twenty_copies_of_a_message_run_it_once_though_two_workers_get_them(
+    celery: CeleryTable, redis: RedisServer
+) -> None:
+    other = celery.start_celery("--no-scheduler")
+    id_ = celery.enqueue("waits", account="copies")
+    celery.send(id_, copies=10)
+    celery.process_of(id_)
+    celery.send(id_, copies=10)
+    _wait_until_delivered(redis, "erp.copies", but=1)
+    celery.go()
+    assert celery.ended(id_).status == "done"
+    _wait_until_delivered(redis, "erp.copies")
+    assert celery.starts(id_) == 1
+    assert celery.outcomes(id_) == ["done"]
+    assert other.stop() == 0
+
+
+def test_message_for_which_there_is_no_room_is_sent_again_when_there_is(celery: CeleryTable) -> None:
+    first = celery.enqueue("waits", account="narrow")
+    celery.process_of(first)
+    second = celery.enqueue("noop", account="narrow")
+    unsent = "SELECT dispatched_at IS NULL FROM {event} WHERE id = :id"
+    wait_until(lambda: celery.value(unsent, id=second), SOON, "the second message to be refused")
+    assert celery.hub.get(second).status == "pending"
+    celery.go()
+    assert celery.ended(first).status == "done"
+    assert celery.ended(second).attempts == 1
+
+
+def test_no_message_ever_takes_another_queue_than_its_account_s(
+    celery: CeleryTable, redis: RedisServer
+) -> None:
+    id_ = celery.enqueue("unlucky", account="retried")
+    assert celery.ended(id_).reason == "permanent"
+    celery.hub.reprocess(id_, actor="maria")
+    assert celery.ended(id_).status == "done"
+    assert celery.outcomes(id_) == ["failed", "dead", "done"]
+    _wait_until_delivered(redis, "erp.retried")
+    # Nobody here serves Celery's default queue, so whatever was sent there would still be there.
+    with redis.client() as client:
+        assert {key for key in client.scan_iter() if not key.startswith("erp.")} <= {"unacked_mutex"}
+
+
+def test_message_with_a_wrong_time_limit_is_sent_again_with_the_right_one(celery: CeleryTable) -> None:
+    id_ = celery.enqueue_unsent("takes_a_second", account="misinformed")
+    celery.send(id_, time_limit=0.3)
+    assert celery.ended(id_).status == "done"
+    assert celery.outcomes(id_) == ["done"]
+
+
+@pytest.mark.parametrize("kind", ["overtime", "overtime.async", "overtime.swallowed"])
+def test_run_past_its_time_limit_is_stopped_and_its_process_lives(celery: CeleryTable, kind: str) -> None:
+    id_ = celery.enqueue(kind, account="late")
+    event = celery.ended(id_)
+    assert (event.reason, event.attempts) == ("exhausted", 2)
+    assert event.last_error == f"The run was stopped at its time limit of {SHORT_LIMIT} seconds."
+    assert celery.outcomes(id_) == ["failed", "dead"]
+    assert is_alive(celery.process_of(id_, epoch=2))
+
+
+def test_handler_that_ignores_its_time_limit_is_killed_and_the_event_says_so(celery: CeleryTable) -> None:
+    id_ = celery.enqueue("overtime.stubborn", account="stubborn")
+    event = celery.ended(id_)
+    assert (event.reason, event.attempts) == ("exhausted", 1)
+    assert event.last_error == f"The run was stopped at its time limit of {SHORT_LIMIT} seconds."
+    wait_until(lambda: not is_alive(celery.process_of(id_)), SOON, "the process to be gone")
+
+
+@pytest.mark.parametrize(("kind", "reason"), [("exits", "unclassified"), ("out_of_memory", "exhausted")])
+def test_exit_and_lack_of_memory_end_the_event_and_not_the_process(
+    celery: CeleryTable, kind: str, reason: str
+) -> None:
+    id_ = celery.enqueue(kind, account="harsh")
+    event = celery.ended(id_)
+    assert (event.status, event.reason) == ("dead", reason)
+    assert is_alive(celery.process_of(id_))
+
+
+def test_event_of_a_killed_process_is_run_again_and_tells_how_the_process_died(celery: CeleryTable) -> None:
+    id_ = celery.enqueue("waits", account="killed")
+    os.kill(celery.process_of(id_), signal.SIGKILL)
+    celery.process_of(id_, epoch=2)
+    celery.go()
+    assert celery.ended(id_).status == "done"
+    lost, done = celery.attempts(id_)
+    assert (lost["outcome"], done["outcome"]) == ("lost", "done")
+    assert "was killed by SIGKILL" in lost["error"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "how"), [("killed", "was killed by SIGKILL"), ("vanishes", "ended by itself with exit status 0")]
+)
+def test_event_that_ends_its_process_every_time_is_dead_after_its_last_attempt(
+    celery: CeleryTable, kind: str, how: str
+) -> None:
+    id_ = celery.enqueue(kind, account=kind)
+    event = celery.ended(id_, timeout=2 * SOON)
+    assert (event.reason, event.attempts) == ("orphaned", ALL_ATTEMPTS)
+    assert celery.outcomes(id_) == ["lost"] * ALL_ATTEMPTS
+    assert how in (event.last_error or "")
+
+
+def test_event_whose_producer_dies_between_commit_and_send_is_sent_by_the_relay(celery: CeleryTable) -> None:
+    dies = (
+        "import os; from dlq_console import Hub; hub = Hub()\n"
+        "hub.publisher.publish = lambda messages: os._exit(9)\n"
+        "hub.enqueue('noop', account='orphan', entity_id='1', payload={})"
+    )
+    env = {**os.environ, "PYTHONPATH": str(PROJECT_ROOT)}
+    env |= {"DLQ_DATABASE_URL": celery.url, "DLQ_BROKER_URL": celery.broker_url}
+    assert subprocess.run([sys.executable, "-c", dies], env=env, check=False).returncode == 9
+    id_ = celery.value("SELECT id FROM {event} WHERE account = 'orphan'")
+    assert celery.hub.get(id_).status == "pending"
+    celery.hub.clock.advance(LOST_AFTER + 1)
+    try:
+        steps.relay(celery.hub)
+    finally:
+        celery.hub.clock.advance(-LOST_AFTER - 1)
+    assert celery.ended(id_).attempts == 1
+
+
+def _wait_until_delivered(redis: RedisServer, queue: str, *, but: int = 0) -> None:
+    """Wait until every message has been taken from the queue and all `but` so many have been acknowledged."""
+    with redis.client() as client:
+        wait_until(
+            lambda: client.llen(queue) == 0 and client.hlen("unacked") <= but, SOON, f"{queue} to be empty"
+        )

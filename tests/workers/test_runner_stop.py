@@ -1,0 +1,73 @@
+"""What does a worker do with its events when it is told to stop?"""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from tests.services.process import Child
+from tests.workers.table import SOON, Table
+
+
+def test_stopping_worker_finishes_what_runs_and_claims_nothing_more(table: Table) -> None:
+    worker = table.start_worker("--slots", "2")
+    running = table.enqueue("waits")
+    table.process_of(running)
+    worker.send(signal.SIGTERM)
+    _wait_until_stopping(table, worker)
+    later = table.enqueue("noop")
+    table.go()
+    assert worker.wait_for_exit() == 0
+    assert table.hub.get(running).status == "done"
+    waiting = table.hub.get(later)
+    assert (waiting.status, waiting.total_attempts, waiting.lease_epoch) == ("pending", 0, 0)
+    assert table.value("SELECT count(*) FROM {worker}") == 0
+
+
+def test_interrupt_from_the_keyboard_stops_as_gently(sqlite_table: Table) -> None:
+    table = sqlite_table
+    worker = table.start_worker("--slots", "1")
+    running = table.enqueue("waits")
+    table.process_of(running)
+    os.killpg(worker.pid, signal.SIGINT)  # a terminal sends it to the whole group
+    _wait_until_stopping(table, worker)
+    table.go()
+    assert worker.wait_for_exit() == 0
+    assert table.hub.get(running).status == "done"
+
+
+def test_event_that_outlasts_the_patience_is_given_back_unspent(table: Table) -> None:
+    worker = table.start_worker("--slots", "1", "--stop-patience", "0.5")
+    event_id = table.enqueue("waits")
+    table.process_of(event_id)
+    assert worker.stop(timeout=SOON) == 0
+    event = table.hub.get(event_id)
+    assert (event.status, event.attempts, event.total_attempts) == ("pending", 0, 0)
+    assert event.lease_owner is None
+    assert table.attempts(event_id) == []
+
+    table.go()
+    table.start_worker("--slots", "1")
+    event = table.ended(event_id)
+    assert (event.status, event.attempts, event.lease_epoch) == ("done", 1, 2)
+
+
+def test_second_signal_stops_at_once_and_gives_the_events_back(sqlite_table: Table) -> None:
+    table = sqlite_table
+    worker = table.start_worker("--slots", "1", "--stop-patience", "3600")
+    event_id = table.enqueue("waits")
+    table.process_of(event_id)
+    worker.send(signal.SIGTERM)
+    _wait_until_stopping(table, worker)
+    worker.send(signal.SIGTERM)
+    assert worker.wait_for_exit() == 0
+    event = table.hub.get(event_id)
+    assert (event.status, event.total_attempts) == ("pending", 0)
+
+
+def _wait_until_stopping(table: Table, worker: Child) -> None:
+    worker.wait_until(
+        lambda: table.value("SELECT state FROM {worker}") == "stopping",
+        SOON,
+        "the worker to say that it stops",
+    )
