@@ -17,7 +17,6 @@ PAGES = FLASK | {
     "babel",
     "itsdangerous",
     "jinja2",
-    "jinja2_fragments",
     "markupsafe",
     "marshmallow",
     "webargs",
@@ -75,6 +74,7 @@ HOUSE = House(
             # The caller's own session or connection is joined, and its commit awaited.
             packages_of={
                 "hub.after_commit": _names("sqlalchemy"),
+                "hub.entrance": _names("sqlalchemy"),
                 "hub.enqueue": _names("sqlalchemy"),
             },
             never=_names("sources") | FLASK | CELERY | {"redis"},
@@ -87,7 +87,7 @@ HOUSE = House(
         "workers": Room(
             rooms=_names("hub", "watch", "sources", "health", "store"),
             packages=CELERY | {"kombu"},
-            never=FLASK | {"jinja2", "jinja2_fragments"},
+            never=FLASK | {"jinja2"},
         ),
         "contrib": Room(
             rooms=_names("hub", "resilience"),
@@ -105,7 +105,12 @@ HOUSE = House(
             rooms=_names(
                 "hub",
                 "health",
+                # Values and their spelling; the store itself is only handed on to queries and people.
+                "store.canonical",
+                "store.events",
+                "store.filters",
                 "store.states",
+                "store.store",
                 "store.queries",
                 "store.people",
                 "store.desk",

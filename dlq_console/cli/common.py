@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import click
 
 from dlq_console.errors import ConfigurationError, DLQError, PayloadRefused
+from dlq_console.hub.core import HubCore
 from dlq_console.runtime import Hub
 from dlq_console.store import queries
 from dlq_console.store.filters import FilterError
@@ -54,7 +55,7 @@ def open_hub(*, check_tables: bool = True) -> Iterator[Hub]:
         hub.close()
 
 
-def require_tables(hub: Hub) -> None:
+def require_tables(hub: HubCore) -> None:
     """Refuse to go on without the tables of this version.
 
     Raises:

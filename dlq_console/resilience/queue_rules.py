@@ -29,6 +29,7 @@ class Item:
         at: when it was put in, in the state's seconds.
         attempts: how often it was begun.
         ready_at: not to be taken before.
+        delay: how long that was from the start, in seconds.
         lease: of the one who does it now.
         owner: the process that does it now, or did last.
         error: class of the error of its last attempt.
@@ -40,6 +41,7 @@ class Item:
     at: float
     attempts: int = 0
     ready_at: float = 0.0
+    delay: float = 0.0
     lease: Lease | None = None
     owner: str = ""
     error: str = ""
@@ -104,7 +106,7 @@ def push(
         return unchanged(Pushed(accepted=True, new=False, size=size))
     if size >= max_size:
         return unchanged(Pushed(accepted=False, new=False, size=size))
-    items = (*record.items, Item(id_, value, now, ready_at=now))
+    items = (*record.items, Item(id_, value, now))
     return _kept(Pushed(accepted=True, new=True, size=size + 1), replace(record, items=items))
 
 
@@ -138,14 +140,33 @@ def finish(record: QueueRecord | None, now: float, *, token: str) -> Change[Queu
 
 
 def put_back(
-    record: QueueRecord | None, now: float, *, token: str, error: str, delay: float, park: bool
+    record: QueueRecord | None,
+    now: float,
+    *,
+    token: str,
+    error: str,
+    delay: float,
+    park: bool = False,
+    unspent: bool = False,
 ) -> Change[QueueRecord, bool]:
-    """The item of this token failed: it waits for its next attempt, or is parked for a person."""
+    """The item of this token was not done: it waits for its next attempt, or is parked for a person.
+
+    Args:
+        record: as it stands.
+        now: the state's time.
+        token: of who does it.
+        error: class of the error.
+        delay: seconds until it may be taken again.
+        park: it is not taken again before a person says so.
+        unspent: it could not be begun at all, so that this was no attempt.
+    """
     item = _held(record, token)
     if record is None or item is None:
         return unchanged(False)
+    item = replace(item, attempts=item.attempts - unspent)
     return _kept(
-        True, _with(record, replace(item, lease=None, error=error, ready_at=now + delay, parked=park))
+        True,
+        _with(record, replace(item, lease=None, error=error, ready_at=now + delay, delay=delay, parked=park)),
     )
 
 
@@ -162,7 +183,7 @@ def resume(record: QueueRecord | None, now: float, *, id_: str) -> Change[QueueR
     record = record or BLANK
     for item in record.items:
         if item.id == id_ and item.parked:
-            return _kept(True, _with(record, replace(item, parked=False, attempts=0, ready_at=now)))
+            return _kept(True, _with(record, replace(item, parked=False, attempts=0, delay=0.0)))
     return unchanged(False)
 
 
@@ -191,7 +212,9 @@ def figures(record: QueueRecord | None, now: float) -> dict[str, Any]:
 
 
 def _may_begin(item: Item, now: float) -> bool:
-    return not item.parked and not _is_under_way(item, now) and item.ready_at <= now
+    # A wait longer than it was from the start means that the clock was set back.
+    waits = 0 < item.ready_at - now <= item.delay
+    return not item.parked and not _is_under_way(item, now) and not waits
 
 
 def _is_under_way(item: Item, now: float) -> bool:

@@ -43,7 +43,8 @@ class RecoveryConsumer:
     Args:
         state: shared by all processes that use the queue.
         name: of the queue.
-        handle: does one item, sync or async; an error means that it has to be done again.
+        handle: does one item, sync or async; an error means that it has to be done again. After StillRunningError,
+            which says that it is under way elsewhere, it is looked at again later, and no attempt is spent.
         max_concurrent: items under way at once, in all processes together.
         timeout: the longest an item may take, in seconds. An async handler is cancelled then; a sync one cannot be,
             so its item stays taken until it really ends.
@@ -231,10 +232,12 @@ class RecoveryConsumer:
     def _ended(self, item: Item, token: str, error: BaseException | None) -> bool:
         """Write what came of an item; True when it was done."""
         try:
-            # Work that is under way elsewhere is no orphan any more.
-            if error is None or isinstance(error, StillRunningError):
+            if error is None:
                 return self._state.change(QUEUES, self.name, partial(queue_rules.finish, token=token))
-            self._failed(item, token, error)
+            if isinstance(error, StillRunningError):
+                self._put_back(token, error, error.retry_after or _POLL, unspent=True)
+            else:
+                self._failed(item, token, error)
             return False
         finally:
             with self._lock:
@@ -255,5 +258,17 @@ class RecoveryConsumer:
                 self._state.change(QUEUES, self.name, partial(queue_rules.finish, token=token))
                 return
         delay = self._retry.delay(item.attempts, random.random())  # noqa: S311 - spreads attempts
-        back = partial(queue_rules.put_back, token=token, error=kind, delay=delay, park=last)
+        self._put_back(token, error, delay, park=last)
+
+    def _put_back(
+        self, token: str, error: BaseException, delay: float, *, park: bool = False, unspent: bool = False
+    ) -> None:
+        back = partial(
+            queue_rules.put_back,
+            token=token,
+            error=type(error).__name__,
+            delay=delay,
+            park=park,
+            unspent=unspent,
+        )
         self._state.change(QUEUES, self.name, back)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from typing import Any, Protocol, cast
+from typing import Any
 
 from flask import Blueprint, abort, make_response, redirect, render_template, request, url_for
 from flask_babel import gettext
@@ -19,27 +19,13 @@ from dlq_console.web import display, errors, history, words
 from dlq_console.web.advice import advice, erp_spoke
 from dlq_console.web.auth import demand, person, require_person
 from dlq_console.web.follow import follow, outcome
-from dlq_console.web.hub import ConsoleHub, hub, store
+from dlq_console.web.hub import hub, store
 from dlq_console.web.payload import raw_json, readable
 from dlq_console.web.rows import followed_row
 from dlq_console.web.things import headline, thing
 
 #: Ids beyond what a database can hold are no ids.
 EVENT_ID = "int(max=9223372036854775807):event_id"
-
-
-class ActingHub(ConsoleHub, Protocol):
-    """Acts that are refused when the event is not any more as the person saw it."""
-
-    def reprocess(
-        self, event_id: int, *, actor: str, note: str | None = None, seen_epoch: int | None = None
-    ) -> Event:
-        """Put a dead event back to work."""
-
-    def discard(
-        self, event_id: int, *, actor: str, note: str | None = None, seen_epoch: int | None = None
-    ) -> Event:
-        """Decide that an event shall not run."""
 
 
 events = Blueprint("events", __name__)
@@ -96,8 +82,7 @@ def event_fragment(event: Event) -> AnyResponse:
 def _act(action: Action, event_id: int) -> AnyResponse:
     actor = demand(action)
     found_event(event_id)
-    acting = cast(ActingHub, hub())
-    act = {Action.REPROCESS: acting.reprocess, Action.DISCARD: acting.discard}[action]
+    act = {Action.REPROCESS: hub().reprocess, Action.DISCARD: hub().discard}[action]
     try:
         act(event_id, actor=actor.name, note=request.form.get("note"), seen_epoch=_seen())
     except ActionNotAllowed:

@@ -18,9 +18,9 @@ from celery import Task
 
 from dlq_console.clock import monotonic
 from dlq_console.errors import StoreUnavailable
+from dlq_console.hub.core import HubCore
 from dlq_console.hub.execution import finish, run_claimed
 from dlq_console.hub.policy import DEFAULT_POLICY
-from dlq_console.runtime import Hub
 from dlq_console.store import claims, dispatching, presence, transitions
 from dlq_console.store.claims import ReadyAccount
 from dlq_console.store.events import Event
@@ -52,7 +52,7 @@ class RunEvent(Task[Any, None]):
     ignore_result = True
     max_retries = 0
 
-    def __init__(self, hub: Hub, worker: str) -> None:
+    def __init__(self, hub: HubCore, worker: str) -> None:
         self._hub = hub
         self._worker = worker
         self._process: PoolProcess | None = None
@@ -73,7 +73,7 @@ class RunEvent(Task[Any, None]):
 class PoolProcess:
     """What lives as long as a process of the pool. Made by its first message, in its main thread."""
 
-    def __init__(self, hub: Hub, owner: str) -> None:
+    def __init__(self, hub: HubCore, owner: str) -> None:
         self._hub = hub
         self._store = hub.store
         self._owner = owner

@@ -11,7 +11,7 @@ from typing import Any
 
 from dlq_console.clock import monotonic
 from dlq_console.errors import StoreUnavailable
-from dlq_console.runtime import Hub
+from dlq_console.hub.core import HubCore
 from dlq_console.store import presence
 from dlq_console.store.accounts import waiting_accounts
 from dlq_console.workers.celery_broker import account_queue
@@ -37,7 +37,7 @@ class Companion:
         consumer: Celery's consumer, to be given the queues of new accounts; None when its queues are fixed.
     """
 
-    def __init__(self, hub: Hub, worker: str, losses: Losses, consumer: Any | None) -> None:
+    def __init__(self, hub: HubCore, worker: str, losses: Losses, consumer: Any | None) -> None:
         self._hub = hub
         self._store = hub.store
         self._worker = worker

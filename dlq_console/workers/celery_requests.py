@@ -16,8 +16,8 @@ from typing import Any
 from billiard.exceptions import TimeLimitExceeded, WorkerLostError
 from celery.worker.request import Request
 
+from dlq_console.hub.core import HubCore
 from dlq_console.hub.execution import died, timed_out
-from dlq_console.runtime import Hub
 from dlq_console.store import transitions
 from dlq_console.workers.celery_signals import EXIT_AT_LIMIT
 
@@ -51,7 +51,7 @@ def owner_of(worker: str, pid: int) -> str:
     return f"{worker}/{pid}"
 
 
-def settle(hub: Hub, worker: str, loss: Loss) -> None:
+def settle(hub: HubCore, worker: str, loss: Loss) -> None:
     """End the run of a lost process. Nothing happens when it had ended the run, or had not claimed the event yet."""
     event = transitions.running_as(hub.store, loss.event_id, owner_of(worker, loss.pid))
     if event is None:
@@ -73,7 +73,7 @@ class WatchedRequest(Request):
         """
         if self.acknowledged:
             return
-        consumer = self._task().consumer
+        consumer = self._event_task().consumer
         present = (
             consumer.task_consumer is not None and consumer.task_consumer.channel is self.message.channel
         )
@@ -86,9 +86,9 @@ class WatchedRequest(Request):
         error = getattr(exc_info.exception, "exc", exc_info.exception)
         if self.worker_pid and isinstance(error, WorkerLostError | TimeLimitExceeded):
             how = None if isinstance(error, TimeLimitExceeded) else _how(str(error))
-            self._task().losses.put(Loss(self.args[0], int(self.worker_pid), how))
+            self._event_task().losses.put(Loss(self.args[0], int(self.worker_pid), how))
 
-    def _task(self) -> Any:
+    def _event_task(self) -> Any:
         """Our task, which holds what its requests need; Celery only knows it as a task."""
         return self.task
 

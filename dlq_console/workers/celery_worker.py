@@ -21,7 +21,7 @@ from celery.bootsteps import StartStopStep
 from celery.worker import state
 
 from dlq_console.errors import ConfigurationError
-from dlq_console.runtime import Hub
+from dlq_console.hub.core import HubCore
 from dlq_console.settings import read_settings
 from dlq_console.store import presence, queries
 from dlq_console.store.accounts import waiting_accounts
@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 
 def run_worker(
-    hub: Hub, *, concurrency: int = 4, accounts: Sequence[str] | None = None, scheduler: bool = True
+    hub: HubCore, *, concurrency: int = 4, accounts: Sequence[str] | None = None, scheduler: bool = True
 ) -> int:
     """Run a Celery worker until it is told to stop; returns the exit status.
 
@@ -57,7 +57,7 @@ def run_worker(
     return int(worker.exitcode or 0)
 
 
-def make_app(hub: Hub, *, accounts: Sequence[str] | None = None, scheduler: bool = True) -> EventApp:
+def make_app(hub: HubCore, *, accounts: Sequence[str] | None = None, scheduler: bool = True) -> EventApp:
     """The Celery application that runs the events of `hub`; arguments as for `run_worker`.
 
     Raises:
@@ -88,7 +88,7 @@ def make_app(hub: Hub, *, accounts: Sequence[str] | None = None, scheduler: bool
 class EventApp(Celery):
     """A Celery application that knows which hub it serves."""
 
-    def __init__(self, hub: Hub, accounts: Sequence[str] | None, *, scheduler: bool) -> None:
+    def __init__(self, hub: HubCore, accounts: Sequence[str] | None, *, scheduler: bool) -> None:
         super().__init__("dlq_console", fixups=[])
         self.hub = hub
         self.accounts = accounts

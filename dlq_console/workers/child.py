@@ -14,14 +14,14 @@ from types import FrameType
 
 from dlq_console.clock import monotonic
 from dlq_console.errors import StoreUnavailable
+from dlq_console.hub.core import HubCore
 from dlq_console.hub.execution import run_claimed
-from dlq_console.runtime import Hub
 from dlq_console.store.events import Event
 
 logger = logging.getLogger(__name__)
 
 
-def serve(hub: Hub, pipe: Connection, parent: int) -> None:
+def serve(hub: HubCore, pipe: Connection, parent: int) -> None:
     """Run the events that come through `pipe` until it closes; answers each by whether another one may come."""
     # The parent alone decides when to stop; it is told by the same signals, sent to the whole group. A function that
     # does nothing, unlike SIG_IGN, is not inherited by programs that a handler starts.
@@ -33,7 +33,7 @@ def serve(hub: Hub, pipe: Connection, parent: int) -> None:
             pipe.send(_run(hub, pipe.recv()))
 
 
-def _run(hub: Hub, event: Event) -> bool:
+def _run(hub: HubCore, event: Event) -> bool:
     """Run an event; tells whether this process is fit for another.
 
     After a time limit it is not: an async handler that was told to stop may still be at it, in the loop of all others.

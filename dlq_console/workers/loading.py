@@ -7,10 +7,10 @@ from importlib import import_module
 from pathlib import Path
 
 from dlq_console.errors import ConfigurationError
-from dlq_console.runtime import Hub
+from dlq_console.hub.core import HubCore
 
 
-def load_hub(app: str) -> Hub:
+def load_hub(app: str) -> HubCore:
     """The hub that `app`, written as `module:attribute`, names. Modules of the working folder are found too.
 
     Raises:
@@ -25,7 +25,7 @@ def load_hub(app: str) -> Hub:
     if folder not in sys.path:
         sys.path.insert(0, folder)
     hub = getattr(_module(module_name), attribute, None)
-    if not isinstance(hub, Hub):
+    if not isinstance(hub, HubCore):
         found = "nothing" if hub is None else f"a {type(hub).__name__}"
         raise ConfigurationError(
             f"DLQ_APP is wrong: {attribute} of the module {module_name} is {found} and not a Hub."

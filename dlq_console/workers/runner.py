@@ -21,9 +21,9 @@ from types import FrameType
 
 from dlq_console.clock import monotonic
 from dlq_console.errors import StoreUnavailable
+from dlq_console.hub.core import HubCore
 from dlq_console.hub.execution import died, timed_out
 from dlq_console.hub.policy import DEFAULT_POLICY, Policy
-from dlq_console.runtime import Hub
 from dlq_console.store import claims, presence, transitions
 from dlq_console.store.claims import ReadyAccount
 from dlq_console.store.events import Event
@@ -62,7 +62,7 @@ class Slot:
 class Runner:
     """One worker in table mode."""
 
-    hub: Hub
+    hub: HubCore
     concurrency: int
     accounts: Sequence[str] | None = None
     scheduler: bool = True
@@ -296,7 +296,7 @@ class Runner:
 
 
 def run_worker(
-    hub: Hub, *, concurrency: int = 4, accounts: Sequence[str] | None = None, scheduler: bool = True
+    hub: HubCore, *, concurrency: int = 4, accounts: Sequence[str] | None = None, scheduler: bool = True
 ) -> int:
     """Run a worker in table mode until it is told to stop; returns the exit status.
 
@@ -309,14 +309,14 @@ def run_worker(
     return Runner(hub, concurrency, accounts, scheduler).run()
 
 
-def _child(hub: Hub, pipe: Connection, others: list[Connection], parent: int) -> None:
+def _child(hub: HubCore, pipe: Connection, others: list[Connection], parent: int) -> None:
     # A copy of another pipe's end would keep that pipe open after the parent closed it.
     for other in others:
         other.close()
     serve(hub, pipe, parent)
 
 
-def _steps(hub: Hub, pipes: list[Connection], parent: int) -> None:
+def _steps(hub: HubCore, pipes: list[Connection], parent: int) -> None:
     for pipe in pipes:
         pipe.close()
     stop = threading.Event()

@@ -9,7 +9,7 @@ from types import FrameType
 
 from dlq_console.clock import monotonic
 from dlq_console.errors import StoreUnavailable
-from dlq_console.runtime import Hub
+from dlq_console.hub.core import HubCore
 from dlq_console.store import leases
 from dlq_console.store.presence import new_worker_id
 from dlq_console.workers.steps import STEPS, Step
@@ -26,7 +26,7 @@ SHORTEST_LEASE = 5.0
 class Scheduler:
     """Runs the steps whose turn it is, as long as this process leads them."""
 
-    def __init__(self, hub: Hub, steps: tuple[Step, ...] = STEPS) -> None:
+    def __init__(self, hub: HubCore, steps: tuple[Step, ...] = STEPS) -> None:
         self._hub = hub
         self._steps = steps
         self._owner = new_worker_id()
@@ -77,7 +77,7 @@ class Scheduler:
 class SchedulerThread:
     """The scheduler inside a worker process: starts at once, ends at `stop`."""
 
-    def __init__(self, hub: Hub) -> None:
+    def __init__(self, hub: HubCore) -> None:
         self._stop = threading.Event()
         self._thread = threading.Thread(
             target=Scheduler(hub).run_until, args=(self._stop,), name="dlq-console-scheduler", daemon=True
@@ -90,7 +90,7 @@ class SchedulerThread:
         self._thread.join(timeout)
 
 
-def run_scheduler(hub: Hub) -> int:
+def run_scheduler(hub: HubCore) -> int:
     """Run the steps in this process until SIGTERM or SIGINT; returns the exit status."""
     stop = threading.Event()
 

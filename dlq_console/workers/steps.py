@@ -6,9 +6,9 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dlq_console.hub.core import HubCore
 from dlq_console.hub.execution import died
 from dlq_console.hub.failures import failure
-from dlq_console.runtime import Hub
 from dlq_console.store import claims, dispatching, presence, pruning, transitions
 
 logger = logging.getLogger(__name__)
@@ -19,7 +19,7 @@ RELAY_WINDOW = 200
 PRUNE_CHUNKS = 50
 
 
-def rescue(hub: Hub) -> int:
+def rescue(hub: HubCore) -> int:
     """End the runs whose worker died or froze: their lease has lapsed. Returns how many."""
     rescued = 0
     for event in transitions.lapsed(hub.store):
@@ -28,7 +28,7 @@ def rescue(hub: Hub) -> int:
     return rescued
 
 
-def expire(hub: Hub) -> int:
+def expire(hub: HubCore) -> int:
     """Bury what was not started in time. Returns how many."""
     buried = 0
     for event in transitions.overdue(hub.store):
@@ -38,7 +38,7 @@ def expire(hub: Hub) -> int:
     return buried
 
 
-def relay(hub: Hub) -> int:
+def relay(hub: HubCore) -> int:
     """Tell the broker of due events that it does not know or has lost. Returns how many were sent."""
     if not hub.settings.broker_url:
         return 0
@@ -52,7 +52,7 @@ def relay(hub: Hub) -> int:
     return sent
 
 
-def prune(hub: Hub) -> int:
+def prune(hub: HubCore) -> int:
     """Delete old done and discarded events. Returns how many."""
     deleted = 0
     for _ in range(PRUNE_CHUNKS):
@@ -63,7 +63,7 @@ def prune(hub: Hub) -> int:
     return deleted
 
 
-def forget_workers(hub: Hub) -> int:
+def forget_workers(hub: HubCore) -> int:
     """Delete the rows of workers that have been silent for a day. Returns how many."""
     return presence.forget_dead(hub.store)
 
@@ -73,7 +73,7 @@ class Step:
     """A periodic step. `every` is in seconds."""
 
     name: str
-    run: Callable[[Hub], int]
+    run: Callable[[HubCore], int]
     every: float
 
 

@@ -23,6 +23,7 @@ def hub(database_url: str) -> Iterator[Hub]:
 def recorder(hub: Hub) -> Iterator[Recorder]:
     """The publisher of `hub`, which now has a broker. Nobody listens at that address."""
     hub.settings = read_settings(database_url=hub.settings.database_url, broker_url="redis://127.0.0.1:1/0")
+    hub._entrance._tell = hub._tell
     recorder = Recorder(hub)
     hub._publisher = recorder
     yield recorder

@@ -357,9 +357,9 @@ def test_without_a_broker_nothing_is_marked_as_sent(hub: Hub) -> None:
 
 
 def test_a_publisher_that_fails_after_all_does_not_fail_the_enqueue(
-    hub: Hub, recorder: Recorder, caplog: pytest.LogCaptureFixture
+    hub: Hub, recorder: Recorder, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recorder.publish = _broken  # type: ignore[method-assign] # what the protocol forbids
+    monkeypatch.setattr(recorder, "publish", _broken)
     made = _enqueue(hub)
     assert made.created
     assert hub.get(made.id).status == "pending"

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -219,6 +217,14 @@ def test_an_item_that_fails_is_tried_again_and_parked_in_the_end(
     assert (queue.stats()["parked"], queue.stats()["size"]) == (1, 1)
 
 
+def test_a_clock_that_was_set_back_does_not_hold_up_an_item(memory: MemoryState, clock: FrozenClock) -> None:
+    filled(memory, 1)
+    retry = RetryConfig(max_attempts=3, base_delay=10, jitter="none")
+    RecoveryConsumer(memory, "recovery", lambda _item: 1 / 0, retry=retry).run_once()
+    clock.advance(-86_400)
+    assert RecoveryConsumer(memory, "recovery", lambda _item: None).run_once() == 1
+
+
 def test_an_item_that_has_failed_too_often_becomes_a_dead_letter_before_it_leaves(
     memory: MemoryState, letters: list[Any]
 ) -> None:
@@ -250,14 +256,26 @@ def test_an_item_whose_dead_letter_cannot_be_made_stays_parked(memory: MemorySta
     assert queue.stats()["parked"] == 1
 
 
-def test_work_that_is_under_way_elsewhere_needs_no_recovery(memory: MemoryState) -> None:
+def test_work_that_is_under_way_elsewhere_is_looked_at_later_and_costs_no_attempt(
+    memory: MemoryState, clock: FrozenClock
+) -> None:
     queue = filled(memory, 1)
+    elsewhere = [True] * 10
+    done: list[int] = []
 
-    def handle(_item: Any) -> None:
-        raise StillRunningError
+    def handle(item: int) -> None:
+        if elsewhere:
+            elsewhere.pop()
+            raise StillRunningError(retry_after=7)
+        done.append(item)
 
-    RecoveryConsumer(memory, "recovery", handle).run_once()
-    assert queue.stats()["size"] == 0
+    consumer = RecoveryConsumer(memory, "recovery", handle, retry=AT_ONCE)
+    for _ in range(10):
+        assert consumer.run_once() == 0
+        assert consumer.run_once() == 0
+        clock.advance(7)
+    assert consumer.run_once() == 1
+    assert (done, queue.stats()["size"]) == ([1], 0)
 
 
 @pytest.mark.anyio
@@ -548,9 +566,3 @@ class Queue(RuleBasedStateMachine):
 
 Queue.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
 TestQueue = Queue.TestCase
-
-
-@pytest.fixture(autouse=True)
-def _only_warnings(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    caplog.set_level(logging.WARNING)
-    yield

@@ -74,19 +74,6 @@ def retry_later() -> Ending:
     return transitions.retried(CAUSE, delay=30, max_wait=604_800)
 
 
-#: How an event gets into each status.
-_INTO: dict[Status, Callable[[Store, int], object]] = {
-    Status.PENDING: lambda store, id_: None,
-    Status.RUNNING: lambda store, id_: claimed(store, id_),
-    Status.FAILED: lambda store, id_: end_as(store, id_, retry_later()),
-    Status.DONE: lambda store, id_: end_as(store, id_, transitions.completed(None)),
-    Status.DEAD: lambda store, id_: end_as(store, id_, transitions.buried(CAUSE, Reason.PERMANENT)),
-    Status.DISCARDED: lambda store, id_: _discard(store, id_),
-    # Lanes make events wait; until they do, only the row says so.
-    Status.BLOCKED: lambda store, id_: set_values(store, id_, status="blocked"),
-}
-
-
 def add_in(store: Store, status: Status, number: int | str = 1, **values: Any) -> int:
     """Put an event in and bring it into `status`; returns its id."""
     id_ = add(store, number, **values).id
@@ -105,6 +92,19 @@ def set_values(store: Store, event_id: int, **values: Any) -> None:
     table = store.tables.event
     with store.write() as connection:
         connection.execute(table.update().where(table.c.id == event_id).values(**values))
+
+
+#: How an event gets into each status.
+_INTO: dict[Status, Callable[[Store, int], object]] = {
+    Status.PENDING: lambda store, id_: None,
+    Status.RUNNING: claimed,
+    Status.FAILED: lambda store, id_: end_as(store, id_, retry_later()),
+    Status.DONE: lambda store, id_: end_as(store, id_, transitions.completed(None)),
+    Status.DEAD: lambda store, id_: end_as(store, id_, transitions.buried(CAUSE, Reason.PERMANENT)),
+    Status.DISCARDED: _discard,
+    # Lanes make events wait; until they do, only the row says so.
+    Status.BLOCKED: lambda store, id_: set_values(store, id_, status="blocked"),
+}
 
 
 def announce(store: Store, slots: int, worker: str = WORKER) -> None:

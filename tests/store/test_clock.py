@@ -11,13 +11,16 @@ from sqlalchemy import text
 from sqlalchemy.exc import StatementError
 
 from dlq_console.clock import monotonic, utc_now
-from dlq_console.store import claims
+from dlq_console.store import claims, ingest
 from dlq_console.store.clock import from_microseconds, to_microseconds
 from dlq_console.store.events import Event
 from dlq_console.store.store import Store
 from tests.store.making import add, claimed, row, set_values
 
-EARLY_IN_SAO_PAULO = datetime(2026, 3, 1, 0, 30, 0, 123456, tzinfo=timezone(timedelta(hours=-3)))
+SAO_PAULO = timezone(timedelta(hours=-3))
+EARLY_IN_SAO_PAULO = datetime(2026, 3, 1, 0, 30, 0, 123456, tzinfo=SAO_PAULO)
+#: Far enough ahead to be due later, whenever this test runs.
+NOON_IN_SAO_PAULO = datetime(9000, 6, 1, 12, 0, tzinfo=SAO_PAULO)
 
 
 def _now(store: Store) -> datetime:
@@ -52,19 +55,22 @@ def test_every_time_of_an_event_is_aware_and_in_utc(store: Store) -> None:
 
 
 def test_the_zone_of_the_database_session_changes_nothing(postgres_url: str) -> None:
-    store = Store(postgres_url + "?options=-c%20timezone%3DAsia/Tokyo")
+    store = Store(postgres_url)
+    new = ingest.intention(
+        kind="k",
+        account="a",
+        entity_id="1",
+        payload=1,
+        run_at=NOON_IN_SAO_PAULO,
+        expires_at=NOON_IN_SAO_PAULO,
+    )
     with store.write() as connection:
         connection.execute(text("SET timezone = 'Asia/Tokyo'"))
-        id_ = connection.execute(
-            store.statement(
-                "INSERT INTO {event} (kind, account, entity_id, idempotency_key, payload_hash, effect_key, payload,"
-                " status, due_at, next_run_at, created_at, updated_at, expires_at) VALUES ('k', 'a', 'e', 'i', 'h',"
-                " 'f', '{{}}', 'pending', {now}, {now}, {now}, {now}, :expires_at) RETURNING id"
-            ),
-            {"expires_at": EARLY_IN_SAO_PAULO},
-        ).scalar_one()
-    kept = row(store, id_)
-    assert kept["expires_at"].isoformat() == "2026-03-01T03:30:00.123456+00:00"
+        ingest.insert_one(store, connection, new)
+        told = connection.execute(text("SELECT expires_at, created_at FROM dlq_event")).one()
+    assert told.expires_at.utcoffset() == timedelta(hours=9)
+    kept = row(store, 1)
+    assert kept["expires_at"] == kept["due_at"] == NOON_IN_SAO_PAULO
     assert abs(kept["created_at"] - utc_now()) < timedelta(minutes=1)
     store.engines.dispose()
 

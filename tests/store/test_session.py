@@ -115,9 +115,14 @@ def test_a_reader_does_not_wait_for_a_writer(sqlite_url: str) -> None:
 
 def test_an_error_takes_the_whole_transaction_back(store: Store) -> None:
     add(store)
-    with pytest.raises(ZeroDivisionError), store.write() as connection:
-        connection.execute(text("DELETE FROM dlq_event"))
-        raise ZeroDivisionError
+
+    def work() -> None:
+        with store.write() as connection:
+            connection.execute(text("DELETE FROM dlq_event"))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        work()
     assert len(rows(store)) == 1
 
 
@@ -189,11 +194,16 @@ def test_a_server_that_is_away_is_told_in_one_sentence_without_the_password(
 
 def test_a_connection_lost_in_mid_transaction_says_that_the_outcome_is_open(postgres_url: str) -> None:
     store, other = Store(postgres_url), Store(postgres_url)
-    with pytest.raises(StoreUnavailable, match="was lost"), store.write() as connection:
-        pid = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
-        with other.write() as second:
-            second.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
-        connection.execute(text("SELECT 1"))
+
+    def work() -> None:
+        with store.write() as connection:
+            pid = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
+            with other.write() as second:
+                second.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
+            connection.execute(text("SELECT 1"))
+
+    with pytest.raises(StoreUnavailable, match="was lost"):
+        work()
     # The next transaction has a new connection.
     assert add(store).created
     for each in (store, other):
@@ -209,11 +219,13 @@ def test_a_database_without_tables_says_which_command_makes_them(
             store.engines.dispose()
 
 
-def test_more_threads_than_connections_are_told_in_one_sentence(database_url: str) -> None:
+def test_more_threads_than_connections_are_told_in_one_sentence(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = Store(database_url, pool_size=1)
     pool = store.engines.write().pool
-    pool._max_overflow = 0
-    pool._timeout = 0.05
+    monkeypatch.setattr(pool, "_max_overflow", 0)
+    monkeypatch.setattr(pool, "_timeout", 0.05)
     with store.write():
         assert "connections of this process" in _unavailable(store)
     store.engines.dispose()

@@ -1,9 +1,6 @@
-"""Which program is asking, and what of the hub may it reach?"""
+"""Which program is asking, and what may it see and do?"""
 
 from __future__ import annotations
-
-from datetime import datetime
-from typing import Any, Protocol, cast
 
 from flask import abort, g, request
 
@@ -11,53 +8,7 @@ from dlq_console.errors import EventNotFound
 from dlq_console.store import people
 from dlq_console.store.events import Event
 from dlq_console.store.people import Person
-from dlq_console.web.hub import ConsoleHub, hub
-
-
-class Made(Protocol):
-    """What became of an enqueue."""
-
-    @property
-    def id(self) -> int:
-        """The event's id."""
-
-    @property
-    def created(self) -> bool:
-        """False when it was folded into an event that exists."""
-
-    @property
-    def status(self) -> str:
-        """The event's status at that moment."""
-
-
-class ApiHub(ConsoleHub, Protocol):
-    """The part of the hub that the API uses beyond what the console does."""
-
-    def known_kinds(self) -> dict[str, Any]:
-        """The kinds that workers have published."""
-
-    def enqueue(
-        self,
-        kind: str,
-        *,
-        account: str,
-        entity_id: str,
-        payload: Any,
-        idempotency_key: str | None = None,
-        version: str | None = None,
-        run_at: datetime | None = None,
-        expires_at: datetime | None = None,
-        origin: str | None = None,
-    ) -> Made:
-        """Put an event in, or find the one that exists."""
-
-    def reprocess(self, event_id: int, *, actor: str, note: str | None = None, after: float = 0) -> Event:
-        """Put a dead event back to work."""
-
-
-def api_hub() -> ApiHub:
-    """The hub of this application."""
-    return cast(ApiHub, hub())
+from dlq_console.web.hub import hub
 
 
 def require_token() -> None:

@@ -12,9 +12,10 @@ from dlq_console.store import queries
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.people import Permission
 from dlq_console.web.api import problems, schemas
-from dlq_console.web.api.access import api_hub, caller, demand, found, require_token
+from dlq_console.web.api.access import caller, demand, found, require_token
 from dlq_console.web.api.bodies import ExactParser
 from dlq_console.web.api.representation import Document, event_json, page_json, to_text
+from dlq_console.web.hub import hub
 
 #: Largest body, in bytes.
 BODY_LIMIT = 1024 * 1024
@@ -46,7 +47,7 @@ def list_events(arguments: dict[str, Any]) -> Response:
     """Events that match a filter, newest first."""
     asking = demand(Permission.VIEW)
     flt = EventFilter.parse(request.args)
-    store = api_hub().store
+    store = hub().store
     page = queries.events_page(
         store,
         flt,
@@ -68,9 +69,8 @@ def enqueue_event(headers: dict[str, str], new: dict[str, Any]) -> Response:
     asking = demand(Permission.ENQUEUE)
     if not asking.sees(new["account"].strip()):
         abort(403, f"The token may not use the account {new['account']}.")
-    hub = api_hub()
-    check_kind(new["kind"], hub.known_kinds())
-    made = hub.enqueue(**new, idempotency_key=headers.get("idempotency_key"), origin=asking.name)
+    check_kind(new["kind"], hub().known_kinds())
+    made = hub().enqueue(**new, idempotency_key=headers.get("idempotency_key"), origin=asking.name)
     answer = _json(
         {"id": made.id, "status": made.status, "created": made.created}, 202 if made.created else 200
     )
@@ -95,7 +95,7 @@ def reprocess_event(how: dict[str, Any], event_id: int) -> Response:
     """Put a dead event back to work."""
     asking = demand(Permission.REPROCESS)
     _see(event_id)
-    api_hub().reprocess(event_id, actor=asking.name, note=how.get("note"), after=how["after"])
+    hub().reprocess(event_id, actor=asking.name, note=how.get("note"), after=how["after"])
     return _json(_everything(event_id), 202)
 
 
@@ -107,17 +107,17 @@ def discard_event(why: dict[str, Any], event_id: int) -> Response:
     """Decide that an event shall not run."""
     asking = demand(Permission.DISCARD)
     _see(event_id)
-    api_hub().discard(event_id, actor=asking.name, note=why["note"])
+    hub().discard(event_id, actor=asking.name, note=why["note"])
     return _json(_everything(event_id), 202)
 
 
 def _see(event_id: int) -> None:
     """Refuse to act on what the program may not see."""
-    found(queries.get_event(api_hub().store, event_id, accounts=caller().accounts), event_id)
+    found(queries.get_event(hub().store, event_id, accounts=caller().accounts), event_id)
 
 
 def _everything(event_id: int) -> Document:
-    store = api_hub().store
+    store = hub().store
     event = found(queries.get_event(store, event_id, accounts=caller().accounts), event_id)
     return event_json(event, queries.attempts(store, event.id), queries.audit(store, event.id))
 

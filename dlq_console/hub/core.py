@@ -1,0 +1,298 @@
+"""Everything a hub can do, with its settings, store and publisher given. `runtime.Hub` puts them together."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Any, get_args
+
+from dlq_console.errors import EventNotFound
+from dlq_console.hub import actions
+from dlq_console.hub.dispatch import Message, Publisher
+from dlq_console.hub.enqueue import AnySession, Enqueued, NewEvent, OnDuplicate
+from dlq_console.hub.entrance import Entrance
+from dlq_console.hub.execution import run_claimed
+from dlq_console.hub.handlers import AnyHandler, Registry
+from dlq_console.hub.kinds import KnownKinds
+from dlq_console.hub.policy import DEFAULT_POLICY, Policy
+from dlq_console.settings import Settings
+from dlq_console.store import claims, dispatching, migrate, queries
+from dlq_console.store.clock import DatabaseClock
+from dlq_console.store.events import Event
+from dlq_console.store.ingest import Ingested, Intention
+from dlq_console.store.kinds import PublishedKind
+from dlq_console.store.presence import new_worker_id
+from dlq_console.store.store import Store
+
+
+class HubCore:
+    """Where events go in, are run, and are acted upon.
+
+    Args:
+        settings: what was configured.
+        make_publisher: makes the publisher at its first use, once per process.
+    """
+
+    def __init__(self, settings: Settings, make_publisher: Callable[[], Publisher]) -> None:
+        self.settings = settings
+        self.registry = Registry()
+        self.store = Store(
+            settings.database_url, table_prefix=settings.table_prefix, queue_prefix=settings.queue_prefix
+        )
+        self._make_publisher = make_publisher
+        self._kinds = KnownKinds(self.store, self.registry)
+        self._entrance = Entrance(
+            self.store,
+            self.policy,
+            max_bytes=settings.payload_max_bytes,
+            tell=self._tell if settings.broker_url else None,
+        )
+        self._forget_process()
+
+    @property
+    def clock(self) -> DatabaseClock:
+        """The clock of this hub's store."""
+        return self.store.clock
+
+    def migrate(self) -> None:
+        """Create the tables, or bring them to the version of this program."""
+        migrate.upgrade(self.settings.database_url, self.settings.table_prefix)
+
+    def after_fork(self) -> None:
+        """Forget what belongs to the parent process."""
+        self._forget_process()
+        self._kinds.after_fork()
+
+    def _forget_process(self) -> None:
+        self._lock = threading.Lock()
+        self._publisher: Publisher | None = None
+        self._worker = ""
+
+    def close(self) -> None:
+        """Close connections; the hub may be used again afterwards."""
+        if self._publisher is not None:
+            self._publisher.close()
+            self._publisher = None
+        self.store.engines.dispose()
+
+    # Handlers
+
+    def handler(self, kind: str, *, policy: Policy = DEFAULT_POLICY) -> Callable[[AnyHandler], AnyHandler]:
+        """Decorator: make a function `(event)` or `(event, run)`, sync or async, the handler of `kind`.
+
+        Raises:
+            ConfigurationError: the kind has a handler already, or the function takes other arguments.
+        """
+        return self.registry.register(kind, policy)
+
+    def publish_kinds(self, worker: str) -> None:
+        """Tell producers and the console what this process can run."""
+        self._kinds.publish(worker)
+
+    def known_kinds(self) -> dict[str, PublishedKind]:
+        """The kinds that workers have published; may be some seconds old."""
+        return self._kinds.published()
+
+    def policy(self, kind: str) -> Policy:
+        """How a kind is run: by its handler here, else as workers have published it, else the defaults."""
+        return self._kinds.policy(kind)
+
+    # In
+
+    def enqueue(
+        self,
+        kind: str,
+        *,
+        account: str,
+        entity_id: str,
+        payload: Any,
+        session: AnySession | None = None,
+        idempotency_key: str | None = None,
+        version: str | None = None,
+        run_at: datetime | None = None,
+        expires_at: datetime | None = None,
+        on_duplicate: OnDuplicate = "return",
+        origin: str | None = None,
+    ) -> Enqueued:
+        """Put an event in, or find the one that exists.
+
+        Args:
+            kind: what is to be done, such as `order.create`.
+            account: on whose account of the outside system.
+            entity_id: the business number people know it by.
+            payload: what the handler needs; any JSON value.
+            session: a SQLAlchemy Session or Connection whose transaction the event joins; None for its own.
+            idempotency_key: your own key instead of the one made from the content.
+            version: makes the same content a new event (price 10, 12, and 10 again).
+            run_at: not before this moment (aware).
+            expires_at: not after this moment (aware).
+            on_duplicate: "reprocess_dead" lets a dead event of the same key run again.
+            origin: which program sent it, for the event page.
+
+        Raises:
+            PayloadRefused: something cannot be stored; nothing was sent to the database.
+            IdempotencyConflict: the same key was used before with another payload.
+            StoreUnavailable: the database cannot be reached.
+        """
+        if on_duplicate not in get_args(OnDuplicate):
+            raise ValueError('on_duplicate: write "return" or "reprocess_dead".')
+        new = NewEvent(
+            kind=kind,
+            account=account,
+            entity_id=entity_id,
+            payload=payload,
+            idempotency_key=idempotency_key,
+            version=version,
+            run_at=run_at,
+            expires_at=expires_at,
+        )
+        return self._enqueued(self._entrance.enter(new, session, origin, on_duplicate))
+
+    def enqueue_many(
+        self, events: Iterable[NewEvent], *, session: AnySession | None = None, origin: str | None = None
+    ) -> list[Enqueued]:
+        """Put many events in, all or none; the answers stand in the order of the events.
+
+        Raises:
+            As `enqueue`; then none of them is in.
+        """
+        return [self._enqueued(each) for each in self._entrance.enter_many(list(events), session, origin)]
+
+    def _enqueued(self, made: Ingested) -> Enqueued:
+        return Enqueued(id=made.id, created=made.created, status=made.status, load=self.get)
+
+    # Dispatch
+
+    @property
+    def publisher(self) -> Publisher:
+        """Hands messages to the broker; does nothing in table mode."""
+        with self._lock:
+            if self._publisher is None:
+                self._publisher = self._make_publisher()
+            return self._publisher
+
+    def message(self, event_id: int, lease_epoch: int, kind: str, account: str) -> Message:
+        """The message that lets a worker run an event."""
+        return Message(event_id, lease_epoch, self.store.queue(account), self.policy(kind).timeout)
+
+    def dispatch(self, messages: Sequence[Message]) -> int:
+        """Send messages; those that could not be sent are marked, so that the relay sends them soon.
+
+        Returns how many were sent.
+        """
+        sent = set(self.publisher.publish(messages)) if messages else set()
+        unsent = [message.event_id for message in messages if message.event_id not in sent]
+        if unsent:
+            dispatching.not_sent(self.store, unsent)
+        return len(sent)
+
+    def _tell(self, entered: Sequence[tuple[Intention, Ingested]]) -> None:
+        self.dispatch(
+            [self.message(each.id, each.lease_epoch, new.kind, new.account) for new, each in entered]
+        )
+
+    # Out
+
+    def get(self, event_id: int) -> Event:
+        """One event with everything.
+
+        Raises:
+            EventNotFound: there is no such event.
+        """
+        event = queries.get_event(self.store, event_id)
+        if event is None:
+            raise EventNotFound(f"There is no event {event_id}; it may have been pruned.")
+        return event
+
+    def run(self, event_id: int) -> Event:
+        """Run one due event in this process and return it as it is afterwards.
+
+        An event that is not due, or that another worker has, is returned as it is. Time limits need a worker: here
+        only async handlers are stopped.
+
+        Raises:
+            EventNotFound: there is no such event.
+        """
+        self._kinds.publish_new(self.worker)
+        event = claims.claim_one(
+            self.store, event_id, worker=self.worker, lease_seconds=self.settings.lease_seconds
+        )
+        if event is not None:
+            run_claimed(self.store, self.registry, event)
+        return self.get(event_id)
+
+    def run_due(self, limit: int = 100) -> int:
+        """Run up to `limit` due events in this process, one after the other; returns how many were run."""
+        self._kinds.publish_new(self.worker)
+        ran = 0
+        while ran < limit:
+            events = claims.claim_any(
+                self.store, worker=self.worker, limit=1, lease_seconds=self.settings.lease_seconds
+            )
+            if not events:
+                break
+            for event in events:
+                run_claimed(self.store, self.registry, event)
+                ran += 1
+        return ran
+
+    @property
+    def worker(self) -> str:
+        """The name under which this process claims events."""
+        with self._lock:
+            if not self._worker:
+                self._worker = new_worker_id()
+            return self._worker
+
+    # What a person may do
+
+    def reprocess(
+        self,
+        event_id: int,
+        *,
+        actor: str = "operator",
+        note: str | None = None,
+        attempts: int | None = None,
+        after: float = 0,
+        seen_epoch: int | None = None,
+    ) -> Event:
+        """Let a dead event run again; returns it as it is then.
+
+        Args:
+            event_id: which event.
+            actor: who asks for it.
+            note: why.
+            attempts: how many attempts it gets; None for what the policy says.
+            after: seconds from now until it may run.
+            seen_epoch: the `lease_epoch` that the person saw; refused when the event has moved on since.
+
+        Raises:
+            EventNotFound: there is no such event.
+            ActionNotAllowed: its status does not allow it; `.status` says which it is.
+            PayloadRefused: an argument is beyond its limits.
+        """
+        actions.reprocess(
+            self.store,
+            event_id,
+            actor=actor,
+            note=note,
+            attempts=attempts,
+            after=after,
+            max_wait=self.policy(self.get(event_id).kind).max_wait,
+            seen_epoch=seen_epoch,
+        )
+        # Nothing is sent from here: a click never waits for a broker, the relay of the workers sends it.
+        return self.get(event_id)
+
+    def discard(
+        self, event_id: int, *, actor: str, note: str | None = None, seen_epoch: int | None = None
+    ) -> Event:
+        """Decide that an event shall not run; returns it as it is then.
+
+        Raises:
+            EventNotFound: there is no such event.
+            ActionNotAllowed: its status does not allow it; `.status` says which it is.
+        """
+        actions.discard(self.store, event_id, actor=actor, note=note, seen_epoch=seen_epoch)
+        return self.get(event_id)

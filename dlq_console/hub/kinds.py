@@ -1,0 +1,68 @@
+"""What is known about the kinds of events here: from the handlers of this process, else as workers published it."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+from dlq_console.clock import monotonic
+from dlq_console.hub.handlers import Registry
+from dlq_console.hub.policy import DEFAULT_POLICY, Policy
+from dlq_console.store import kinds
+from dlq_console.store.kinds import PublishedKind
+from dlq_console.store.store import Store
+
+#: How long a process believes what it has read about the published kinds, in seconds.
+BELIEVED = 15
+
+#: Fields of a policy that producers and steps need where they do not have the handler.
+_PUBLISHED = ("base_delay", "max_delay", "jitter", "max_wait")
+
+
+class KnownKinds:
+    """The kinds as this process knows them."""
+
+    def __init__(self, store: Store, registry: Registry) -> None:
+        self._store = store
+        self._registry = registry
+        self.after_fork()
+
+    def after_fork(self) -> None:
+        """Forget what belongs to the parent process."""
+        self._lock = threading.Lock()
+        self._known: dict[str, PublishedKind] = {}
+        self._known_until = 0.0
+        self._told: list[PublishedKind] = []
+
+    def publish(self, worker: str) -> None:
+        """Tell producers and the console what this process can run."""
+        told = self._registry.kinds()
+        kinds.publish(self._store, told, worker)
+        self._told = told
+
+    def publish_new(self, worker: str) -> None:
+        """The same, if there is anything new to tell.
+
+        The claim reads attempts, time limit and provider of a kind where workers have published them.
+        """
+        if self._registry.kinds() != self._told:
+            self.publish(worker)
+
+    def published(self) -> dict[str, PublishedKind]:
+        """The kinds that workers have published; may be some seconds old."""
+        with self._lock:
+            if monotonic() >= self._known_until:
+                self._known = kinds.published(self._store)
+                self._known_until = monotonic() + BELIEVED
+            return self._known
+
+    def policy(self, kind: str) -> Policy:
+        """How a kind is run: by its handler here, else as workers have published it, else the defaults."""
+        handler = self._registry.get(kind)
+        if handler is not None:
+            return handler.policy
+        known = self.published().get(kind)
+        if known is None:
+            return DEFAULT_POLICY
+        values = {name: known.policy[name] for name in _PUBLISHED}
+        return replace(DEFAULT_POLICY, max_attempts=known.max_attempts, timeout=known.timeout, **values)
