@@ -29,6 +29,9 @@ class Lease:
 
 Held = TypeVar("Held", bound=Lease)
 
+#: Times since 1970 are floats that are exact to less than a microsecond (seconds).
+_ROUNDING = 0.001
+
 
 def new_token() -> str:
     """A token that nobody else has."""
@@ -55,6 +58,14 @@ def without(leases: Iterable[Held], token: str) -> tuple[Held, ...]:
 def holds(leases: Iterable[Lease], token: str) -> bool:
     """Whether one of them is the token's."""
     return any(lease.token == token for lease in leases)
+
+
+def is_over(until: float, length: float, now: float) -> bool:
+    """Whether a wait of `length` seconds that ends at `until` is over.
+
+    So it is, too, when it would last longer than from the start: then the clock was set back.
+    """
+    return not 0 < until - now <= length + _ROUNDING
 
 
 def _no_longer_than_given(lease: Held, now: float) -> Held:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from dlq_console.resilience.leases import Lease, renewed, settled
+from dlq_console.resilience.leases import Lease, is_over, renewed, settled
 from dlq_console.resilience.state import Change, Kind, unchanged
 
 #: Items that were done are remembered so long, in seconds, so that a scan which began before does not bring them back.
@@ -212,9 +212,7 @@ def figures(record: QueueRecord | None, now: float) -> dict[str, Any]:
 
 
 def _may_begin(item: Item, now: float) -> bool:
-    # A wait longer than it was from the start means that the clock was set back.
-    waits = 0 < item.ready_at - now <= item.delay
-    return not item.parked and not _is_under_way(item, now) and not waits
+    return not item.parked and not _is_under_way(item, now) and is_over(item.ready_at, item.delay, now)
 
 
 def _is_under_way(item: Item, now: float) -> bool:

@@ -94,17 +94,17 @@ def payload_hash(payload_canonical: str) -> str:
     return sha256(payload_canonical.encode()).hexdigest()
 
 
-def decode_payload(text: str, *, name: str = "payload") -> object:
+def decode_payload(text: str, *, name: str = "payload", exact: bool = False) -> object:
     """Read JSON without losing a digit.
 
     An integer stays an int. Any other number becomes a float where the float names exactly the same number, else a
-    Decimal. Serves stored text and text from outside alike, so an object with the same key twice is refused too.
+    Decimal. With `exact` it is always a Decimal, which also keeps the zeros of 12.50. Serves stored text and text from outside alike, so an object with the same key twice is refused too.
 
     Raises:
         PayloadRefused: the text is not JSON, or holds a number beyond what Python reads.
     """
     try:
-        return _decoder.decode(text)
+        return (_exact_decoder if exact else _decoder).decode(text)
     except Refused as refused:
         reason = str(refused)
     except RecursionError:
@@ -254,4 +254,7 @@ def _read_constant(_: str) -> object:
 
 _decoder = json.JSONDecoder(
     object_pairs_hook=_read_object, parse_float=_read_number, parse_constant=_read_constant
+)
+_exact_decoder = json.JSONDecoder(
+    object_pairs_hook=_read_object, parse_float=Decimal, parse_constant=_read_constant
 )

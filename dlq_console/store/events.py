@@ -85,6 +85,13 @@ class Event(EventSummary):
 
     payload: Any
     result: Any
+    #: The payload as it is stored: JSON text, digit for digit.
+    payload_json: str
+
+    @property
+    def exact_payload(self) -> Any:
+        """The payload with every number that is not whole as a Decimal, for people and programs that read money."""
+        return decode_payload(self.payload_json, exact=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,5 +157,6 @@ def event_from_row(row: RowMapping, queue: str) -> Event:
     return Event(
         **summary_values(row, queue),
         payload=decode_payload(row["payload"]),
+        payload_json=row["payload"],
         result=None if result is None else decode_payload(result),
     )

@@ -24,6 +24,9 @@ TRIES = 4
 _IN_THE_WAY = ("40P01", "40001")
 _TIME_PARAMETER = re.compile(r":([a-z_]+_(?:at|until))\b")
 
+#: Prepared statements that are kept. Those of the lists vary with the shape of the filter, so there must be an end.
+MOST_STATEMENTS = 1000
+
 
 class Store:
     """Connections, clock, tables and statements that every module of the store works with.
@@ -113,6 +116,8 @@ class Store:
         names end in `_at` or `_until` are times.
         """
         prepared = self._statements.get(template)
+        if prepared is None and len(self._statements) >= MOST_STATEMENTS:
+            self._statements.clear()
         if prepared is None:
             prepared = self._statements[template] = self._prepare(template)
         return prepared

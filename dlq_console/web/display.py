@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, datetime
+from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 from flask import g
@@ -58,6 +59,10 @@ class Display:
     def number(self, number: int) -> str:
         """A whole number."""
         return formats.whole_number(self.locale, number)
+
+    def decimal(self, number: float | Decimal) -> str:
+        """A number that is not whole, with every digit that was given."""
+        return formats.decimal(self.locale, number)
 
     def count(self, count: Count) -> str:
         """A count; beyond the limit of counting only the limit is known: `10,000+`."""

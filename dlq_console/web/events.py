@@ -36,12 +36,13 @@ events.before_request(require_person)
 def show(event_id: int) -> str:
     """The page of one event."""
     event = found_event(event_id)
+    payload = event.exact_payload
     return render_template(
         "event/event.html",
         **_parts(event),
-        payload=readable(event.payload),
-        raw_payload=raw_json(event.payload),
-        result=readable(event.result),
+        payload=readable(payload, display.current().decimal),
+        raw_payload=raw_json(payload),
+        result=readable(event.result, display.current().decimal),
         duplicates=history.duplicates(event),
     )
 

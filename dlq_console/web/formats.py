@@ -7,6 +7,7 @@ results that repeat are kept.
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from functools import cache, lru_cache
 
 from babel import Locale
@@ -30,6 +31,13 @@ def _symbols(locale: str) -> tuple[str, str]:
 def whole_number(locale: str, number: int) -> str:
     """`1.234.567` in Portuguese, `1,234,567` in English."""
     return f"{number:,}".replace(",", _symbols(locale)[0])
+
+
+def decimal(locale: str, number: float | Decimal) -> str:
+    """`1.240,50` in Portuguese, `1,240.50` in English: every digit that was given, also the zeros at the end."""
+    text = format(number, ",f") if isinstance(number, Decimal) else format(Decimal(repr(number)), ",f")
+    group, point = _symbols(locale)
+    return text.translate({ord(","): group, ord("."): point})
 
 
 def one_decimal(locale: str, number: float) -> str:

@@ -6,7 +6,7 @@ The whole JSON, masked as well, is one click away, so what is too deep or too lo
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
@@ -64,11 +64,13 @@ class Lines:
 
 
 Node = Plain | Group | Grid | Lines
+#: Writes a number that is not whole.
+Spell = Callable[[float | Decimal], str]
 
 
-def readable(payload: Any) -> Node:
-    """The payload as something that `shared/payload.html` can draw."""
-    return _node(masked(payload), 0)
+def readable(payload: Any, spell: Spell = str) -> Node:
+    """The payload as something that `shared/payload.html` can draw; `spell` writes the numbers that are not whole."""
+    return _Reader(spell).node(masked(payload), 0)
 
 
 def raw_json(payload: Any) -> str:
@@ -76,29 +78,47 @@ def raw_json(payload: Any) -> str:
     return _json(masked(payload), "")
 
 
-def _node(value: Any, depth: int) -> Node:
-    if not isinstance(value, (Mapping, list)):
-        return _plain(value)
-    if not value:
-        return Plain("nothing")
-    if depth > MAX_DEPTH:
-        return Plain("deeper")
-    if isinstance(value, Mapping):
-        shown = list(value.items())[:MAX_ITEMS]
-        return Group(
-            tuple((label(name), _node(one, depth + 1)) for name, one in shown), len(value) - len(shown)
-        )
-    return _list(value, depth)
+class _Reader:
+    def __init__(self, spell: Spell) -> None:
+        self._spell = spell
 
+    def node(self, value: Any, depth: int) -> Node:
+        if not isinstance(value, (Mapping, list)):
+            return self._plain(value)
+        if not value:
+            return Plain("nothing")
+        if depth > MAX_DEPTH:
+            return Plain("deeper")
+        if isinstance(value, Mapping):
+            shown = list(value.items())[:MAX_ITEMS]
+            return Group(
+                tuple((label(name), self.node(one, depth + 1)) for name, one in shown),
+                len(value) - len(shown),
+            )
+        return self._list(value, depth)
 
-def _list(values: Sequence[Any], depth: int) -> Node:
-    shown = values[:MAX_ITEMS]
-    more = len(values) - len(shown)
-    columns = _columns(shown)
-    if columns:
-        rows = tuple(tuple(_plain(row.get(column)) for column in columns) for row in shown)
-        return Grid(tuple(label(column) for column in columns), rows, more)
-    return Lines(tuple(_node(one, depth + 1) for one in shown), more)
+    def _list(self, values: Sequence[Any], depth: int) -> Node:
+        shown = values[:MAX_ITEMS]
+        more = len(values) - len(shown)
+        columns = _columns(shown)
+        if columns:
+            rows = tuple(tuple(self._plain(row.get(column)) for column in columns) for row in shown)
+            return Grid(tuple(label(column) for column in columns), rows, more)
+        return Lines(tuple(self.node(one, depth + 1) for one in shown), more)
+
+    def _plain(self, value: Any) -> Plain:
+        if value is None or value == "":
+            return Plain("nothing")
+        if value == MASK:
+            return Plain("masked", MASK)
+        if isinstance(value, bool):
+            return Plain("yes" if value else "no")
+        if isinstance(value, int):
+            return Plain("number", str(value))
+        if isinstance(value, (float, Decimal)):
+            return Plain("number", self._spell(value))
+        text = str(value)
+        return Plain("text", text[:MAX_TEXT], cut=len(text) > MAX_TEXT)
 
 
 def _columns(rows: Sequence[Any]) -> tuple[str, ...]:
@@ -109,19 +129,6 @@ def _columns(rows: Sequence[Any]) -> tuple[str, ...]:
             return ()
         names.update(dict.fromkeys(row))
     return tuple(names) if len(names) <= MAX_COLUMNS else ()
-
-
-def _plain(value: Any) -> Plain:
-    if value is None or value == "":
-        return Plain("nothing")
-    if value == MASK:
-        return Plain("masked", MASK)
-    if isinstance(value, bool):
-        return Plain("yes" if value else "no")
-    if isinstance(value, (int, float, Decimal)):
-        return Plain("number", str(value))
-    text = str(value)
-    return Plain("text", text[:MAX_TEXT], cut=len(text) > MAX_TEXT)
 
 
 def label(name: str) -> str:

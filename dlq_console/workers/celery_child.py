@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from queue import SimpleQueue
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from celery import Task
 
@@ -37,8 +37,13 @@ SLOTS_BELIEVED = 5.0
 #: this look only keeps a backlog flowing between two of its turns.
 LOOK_PAUSE = 1.0
 
+if TYPE_CHECKING:
+    _Task = Task[Any, None]
+else:
+    _Task = Task  # its types are known to the stubs only
 
-class RunEvent(Task[Any, None]):
+
+class RunEvent(_Task):
     """The task behind every message.
 
     Args:

@@ -18,6 +18,7 @@ from dlq_console import Hub
 from dlq_console.settings import read_settings
 from dlq_console.store.states import OPEN
 from tests.acceptance.erp import Erp
+from tests.acceptance.producer import create_shop_table
 from tests.services.process import Child, WaitTimeoutError, wait_until
 from tests.services.reaper import kill_group
 
@@ -60,6 +61,7 @@ class Line:
 
     def __enter__(self) -> Self:
         self._stack.callback(self.hub.close)
+        create_shop_table(self.hub.settings.database_url)
         self.erp = Erp(self._folder / "erp")
         self._stack.callback(self.erp.close)
         self._environment |= {

@@ -59,11 +59,16 @@ def main() -> None:
 
 
 def shop_engine(database_url: str) -> Engine:
-    """The shop's own connections to the database that it shares with the hub; its table exists then."""
+    """The shop's own connections to the database that it shares with the hub."""
     patience = {"timeout": 30} if database_url.startswith("sqlite") else {}
-    engine = create_engine(database_url, connect_args=patience)
+    return create_engine(database_url, connect_args=patience)
+
+
+def create_shop_table(database_url: str) -> None:
+    """Make the shop's own table, once for all shops."""
+    engine = shop_engine(database_url)
     _metadata.create_all(engine)
-    return engine
+    engine.dispose()
 
 
 def commit(hub: Hub, engine: Engine, event: NewEvent) -> bool:

@@ -64,11 +64,16 @@ class Verdict:
                 f"effect without an event: {account} {key}" for key in effects if (account, key) not in known
             )
         claims: Counter[str] = Counter()
+        doubts: Counter[str] = Counter()
         for event in self.events:
             claims[event.account] += event.lease_epoch
+            doubts[event.account] += sum(row["error_type"] in IN_DOUBT for row in self.attempts[event.id])
         for account, figures in self._stats["by_account"].items():
             if figures["calls"] > claims[account]:
                 yield f"{account} was called {figures['calls']} times for {claims[account]} claims"
+            # A run whose answer is known is never repeated.
+            if figures["replayed"] > doubts[account]:
+                yield f"{account} saw {figures['replayed']} repeats for {doubts[account]} attempts in doubt"
 
     def _about_rolled_back(self) -> Iterator[str]:
         yield from (

@@ -428,9 +428,11 @@ def test_a_two_phase_transaction_is_told_when_it_is_committed(
         transaction = connection.begin_twophase()
         made = _enqueue(hub, connection)
         getattr(transaction, end)()
+    told = [made.id] if end == "commit" else []
+    assert recorder.ids == told
     with engine.begin() as connection:
         _work(connection)
-    assert recorder.ids == ([made.id] if end == "commit" else [])
+    assert recorder.ids == told
 
 
 # Together

@@ -281,6 +281,13 @@ def test_an_open_time_of_zero_ends_in_one_decision() -> None:
     assert isinstance(circuit.admit("b"), Refused)
 
 
+@given(st.floats(1.6e9, 2.2e9), st.floats(0.001, 1e5))
+def test_a_circuit_that_has_just_opened_is_not_due_whatever_the_time(now: float, open_for: float) -> None:
+    circuit = Circuit(CircuitBreakerConfig(failure_threshold=1, recovery_timeout=open_for))
+    circuit.now = now
+    assert isinstance(circuit.opened().admit(), Refused)
+
+
 def test_a_clock_that_was_set_back_makes_an_open_circuit_due() -> None:
     circuit = Circuit().opened()
     circuit.now -= 3600

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import RowMapping, select
+from sqlalchemy import RowMapping, select, text
 
 from dlq_console.store import claims, ingest, presence, transitions
 from dlq_console.store.events import Event
@@ -13,6 +13,7 @@ from dlq_console.store.ingest import Ingested
 from dlq_console.store.states import Reason, Status
 from dlq_console.store.store import Store
 from dlq_console.store.transitions import Ending, Failure
+from tests.services.process import wait_until
 
 WORKER = "worker-of-the-test"
 
@@ -105,6 +106,17 @@ _INTO: dict[Status, Callable[[Store, int], object]] = {
     # Lanes make events wait; until they do, only the row says so.
     Status.BLOCKED: lambda store, id_: set_values(store, id_, status="blocked"),
 }
+
+
+def wait_for_a_lock(store: Store) -> None:
+    """Return as soon as somebody waits for a lock of PostgreSQL."""
+    waiting = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+
+    def look() -> bool:
+        with store.read() as connection:
+            return bool(connection.execute(waiting).scalar())
+
+    wait_until(look, 10, "somebody to wait for a lock")
 
 
 def announce(store: Store, slots: int, worker: str = WORKER) -> None:

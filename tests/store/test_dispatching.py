@@ -14,7 +14,17 @@ from dlq_console.store.claims import BULK, LIVE, RETRY, ReadyAccount
 from dlq_console.store.dispatching import LOST_AFTER, ToSend
 from dlq_console.store.states import Status
 from dlq_console.store.store import Store
-from tests.store.making import add, add_in, add_many, claimed, end_as, retry_later, row, set_values
+from tests.store.making import (
+    add,
+    add_in,
+    add_many,
+    claimed,
+    end_as,
+    retry_later,
+    row,
+    set_values,
+    wait_for_a_lock,
+)
 
 LINE = ReadyAccount("filial-sp", None, 0, 8)
 
@@ -133,6 +143,20 @@ def test_dispatchers_at_once_take_each_event_once(store: Store, database_url: st
     assert sorted(taken) == ids
     for own in stores:
         own.engines.dispose()
+
+
+def test_who_looks_while_another_marks_waits_and_takes_nothing(postgres_url: str) -> None:
+    store, other = Store(postgres_url), Store(postgres_url)
+    add_many(store, range(5))
+    statement = other.statement(dispatching.DISPATCH_POSTGRES)
+    with ThreadPoolExecutor(1) as pool, other.engines.write().connect() as connection:
+        assert len(connection.execute(statement, {"account": LINE.account, "window": 5}).all()) == 5
+        waiting = pool.submit(_taken, store)
+        wait_for_a_lock(store)
+        connection.commit()
+        assert waiting.result(10) == []
+    for each in (store, other):
+        each.engines.dispose()
 
 
 def test_dispatching_takes_nothing_from_a_claim(store: Store) -> None:

@@ -10,14 +10,13 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
 from dlq_console.clock import utc_now
 from dlq_console.errors import IdempotencyConflict, PayloadRefused
 from dlq_console.store import ingest
 from dlq_console.store.ingest import Ingested, Intention
 from dlq_console.store.store import Store
-from tests.store.making import add, add_many, claimed, end_as, retry_later, row, rows
+from tests.store.making import add, add_many, claimed, end_as, retry_later, row, rows, wait_for_a_lock
 
 FAR = timedelta(days=400 * 365)
 
@@ -309,10 +308,7 @@ def test_an_event_of_an_open_transaction_is_waited_for_and_made_if_that_one_give
     with ThreadPoolExecutor(1) as pool, other.engines.write().connect() as connection:
         ingest.insert_one(other, connection, _intention())
         waiting = pool.submit(add, store)
-        with other.engines.read().connect() as watch:
-            blocked = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
-            while not watch.execute(blocked).scalar():
-                watch.rollback()
+        wait_for_a_lock(store)
         connection.rollback()
         assert waiting.result(10).created
     for each in (store, other):

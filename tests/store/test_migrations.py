@@ -154,11 +154,28 @@ def test_an_upgrade_that_fails_leaves_nothing_behind(empty_url: str) -> None:
     assert _tables(empty_url) == {"dlq_tokens"}
 
 
-UPGRADING = "import sys; from dlq_console.store.migrate import upgrade; upgrade(sys.argv[1])"
+UPGRADING = """
+import sys
+from pathlib import Path
+from dlq_console.store.migrate import upgrade
+
+print("ready")
+while not Path(sys.argv[2]).exists():
+    pass
+upgrade(sys.argv[1])
+"""
 
 
-def test_processes_that_upgrade_at_once_do_it_once(empty_url: str, start_child: StartChild) -> None:
-    children = [start_child([sys.executable, "-W", "error", "-c", UPGRADING, empty_url]) for _ in range(4)]
+def test_processes_that_upgrade_at_once_do_it_once(
+    empty_url: str, start_child: StartChild, tmp_path: Path
+) -> None:
+    go = tmp_path / "go"
+    children = [
+        start_child([sys.executable, "-W", "error", "-c", UPGRADING, empty_url, go]) for _ in range(4)
+    ]
+    for child in children:
+        child.wait_for_line("^ready$")
+    go.touch()
     assert [child.wait_for_exit(60) for child in children] == [0] * 4, [child.output() for child in children]
     assert _tables(empty_url) == {f"dlq_{name}" for name in TABLES}
 

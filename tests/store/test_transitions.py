@@ -19,7 +19,19 @@ from dlq_console.store.kinds import PublishedKind
 from dlq_console.store.states import ALLOWED, ENDED, Action, Reason, Status
 from dlq_console.store.store import Store
 from dlq_console.store.transitions import Ending, Failure
-from tests.store.making import CAUSE, WORKER, add, add_in, claimed, end_as, retry_later, row, rows, set_values
+from tests.store.making import (
+    CAUSE,
+    WORKER,
+    add,
+    add_in,
+    claimed,
+    end_as,
+    retry_later,
+    row,
+    rows,
+    set_values,
+    wait_for_a_lock,
+)
 
 WEEK = timedelta(days=7)
 OTHER_CAUSE = replace(CAUSE, message="another", fingerprint="e" * 32)
@@ -448,19 +460,12 @@ def test_the_audit_names_the_status_from_which_the_event_was_taken(postgres_url:
     with ThreadPoolExecutor(1) as pool, other.engines.write().connect() as connection:
         assert transitions.end_in(other, connection, event, retry_later())
         waiting = pool.submit(_discard, store, id_)
-        while not _somebody_waits(store):
-            pass
+        wait_for_a_lock(store)
         connection.commit()
         assert waiting.result(10) == 2
     assert [(kept["before"], kept["after"]) for kept in rows(store, "audit")] == [("failed", "discarded")]
     for each in (store, other):
         each.engines.dispose()
-
-
-def _somebody_waits(store: Store) -> bool:
-    with store.read() as connection:
-        waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-        return bool(connection.exec_driver_sql(waiting).scalar())
 
 
 def test_a_done_event_never_changes(store: Store) -> None:

@@ -175,7 +175,7 @@ def test_the_payload_is_a_readable_table_and_its_json_one_click_away(desk: Desk,
     page = maria.get(f"/events/{desk.dead('1', payload=payload)}").text
     text = read(page)
     assert (
-        "Customer code 5521 Total 1240.15 Rate 0.10000000000000000555 Urgent yes Discount empty Delivery Town Vila Inventada Window From 08:00"
+        "Customer code 5521 Total 1,240.15 Rate 0.10000000000000000555 Urgent yes Discount empty Delivery Town Vila Inventada Window From 08:00"
         in text
     )
     assert "Tags novo b2b Lines Table in the payload Sku Quantity Gift P-1 2 empty P-2 3 no" in text
@@ -199,6 +199,12 @@ def test_ids_and_keys_can_be_found(desk: Desk, maria: Visitor) -> None:
     text = _page(maria, event.id)
     for known in (event.idempotency_key, event.effect_key, event.fingerprint, event.queue):
         assert str(known) in text
+
+
+def test_the_payload_shows_money_with_the_zeros_it_came_with(desk: Desk, maria: Visitor) -> None:
+    page = maria.get(f"/events/{desk.dead('1', payload={'total': Decimal('1240.50')})}").text
+    assert "1,240.50" in page
+    assert "&#34;total&#34;: 1240.50" in page
 
 
 def test_payloads_of_every_shape_are_shown(desk: Desk, maria: Visitor) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from zoneinfo import ZoneInfo
 
 from dlq_console.web import formats
@@ -76,3 +77,11 @@ def test_what_is_too_long_or_too_deep_is_cut_and_said_to_be_cut() -> None:
     text = str(readable(deep))
     assert "end" not in text
     assert "deeper" in text
+
+
+def test_money_keeps_every_digit_that_was_given_and_reads_as_the_language_writes_it() -> None:
+    assert formats.decimal("pt_BR", Decimal("1240.50")) == "1.240,50"
+    assert formats.decimal("en", Decimal("1240.50")) == "1,240.50"
+    assert formats.decimal("pt_BR", 0.1) == "0,1"
+    assert formats.decimal("en", Decimal("-0.00")) == "-0.00"
+    assert formats.decimal("en", Decimal("1E-7")) == "0.0000001"

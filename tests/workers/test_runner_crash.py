@@ -66,6 +66,24 @@ def test_frozen_worker_changes_nothing_after_another_one_has_run_its_event(table
     _still_works(table, frozen, alone_after=second)
 
 
+def test_late_result_is_refused_when_only_the_parent_was_frozen(sqlite_table: Table) -> None:
+    table = sqlite_table
+    worker = table.start_worker("--slots", "1")
+    event_id = table.enqueue("waits")
+    table.process_of(event_id)
+    worker.send(signal.SIGSTOP)  # nobody keeps the lease alive; the child and the periodic steps go on
+    table.reached(event_id, "failed", timeout=FREE_AGAIN_SECONDS)
+    table.go(1)
+    worker.wait_for_line(rf"event {event_id}: epoch 1 no longer owns it, its result is refused")
+    assert table.hub.get(event_id).result is None
+
+    worker.send(signal.SIGCONT)
+    table.go(2)
+    event = table.ended(event_id)
+    assert (event.status, event.result) == ("done", {"attempt": 2})
+    assert table.outcomes(event_id) == ["lost", "done"]
+
+
 def test_frozen_child_is_stopped_at_the_time_limit_of_its_event(table: Table) -> None:
     worker = table.start_worker("--slots", "1")
     event_id = table.enqueue("late_once")

@@ -27,7 +27,8 @@ def test_500_hanging_events_of_one_account_do_not_delay_another(table: Table) ->
     assert len(list(table.folder.glob("started.*"))) == 3
 
 
-def test_kind_without_a_handler_waits_for_a_worker_that_has_one(table: Table) -> None:
+def test_kind_without_a_handler_waits_for_a_worker_that_has_one(sqlite_table: Table) -> None:
+    table = sqlite_table
     ignorant = table.start_worker("--app", "")
     event_id = table.enqueue("noop")
     _looked_at(table, event_id, epoch=1)

@@ -44,7 +44,8 @@ def test_memory_error_in_a_handler_is_tried_again_and_the_process_lives(sqlite_t
     assert table.ended(table.enqueue("noop")).result == {"pid": table.process_of(event.id, 3)}
 
 
-def test_run_past_its_time_limit_is_stopped_and_tried_again(table: Table) -> None:
+def test_run_past_its_time_limit_is_stopped_and_tried_again(sqlite_table: Table) -> None:
+    table = sqlite_table
     table.start_worker("--slots", "1")
     event = table.ended(table.enqueue("overtime"))
     assert (event.status, event.reason, event.error_type) == ("dead", "exhausted", "TimeLimitExceeded")

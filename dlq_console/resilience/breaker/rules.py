@@ -23,7 +23,7 @@ from dlq_console.resilience.breaker.record import (
     Transition,
 )
 from dlq_console.resilience.breaker.window import Evidence
-from dlq_console.resilience.leases import Lease, holds, settled, without
+from dlq_console.resilience.leases import Lease, holds, is_over, settled, without
 from dlq_console.resilience.state import A_WEEK, Answer, Change, unchanged
 
 CLOSED, OPEN, HALF_OPEN = CircuitState.CLOSED, CircuitState.OPEN, CircuitState.HALF_OPEN
@@ -254,7 +254,7 @@ _WORDS = {Position.FORCED_OPEN: "forced open", Position.FORCED_CLOSED: "forced c
 
 def due(record: BreakerRecord, now: float) -> bool:
     """Whether an open circuit may be probed; also when the clock was set back before it was opened."""
-    return not 0 < record.open_until - now <= record.open_for
+    return is_over(record.open_until, record.open_for, now)
 
 
 def standing_override(record: BreakerRecord, now: float) -> Override | None:

@@ -28,7 +28,7 @@ def summary_json(event: EventSummary) -> Document:
 def event_json(event: Event, attempts: Sequence[Attempt] = (), audit: Sequence[AuditEntry] = ()) -> Document:
     """One event with payload, result, attempts and audit, newest first; secret-looking fields are masked."""
     return summary_json(event) | {
-        "payload": masked(event.payload),
+        "payload": masked(event.exact_payload),
         "result": masked(event.result),
         "attempts": [_plain(attempt) for attempt in attempts],
         "audit": [_plain(entry) for entry in audit],
