@@ -46,9 +46,6 @@ class Settings(BaseSettings):
     )
     timezone: str = Field("America/Sao_Paulo", description="Time zone of people who have not chosen one.")
     locale: str = Field("pt_BR", description="Language of people who have not chosen one: pt_BR or en.")
-    public_url: str = Field(
-        "", description="Address under which people reach the console, for absolute links."
-    )
     retention_days: int = Field(90, ge=1, description="Done and discarded events older than this are pruned.")
     payload_max_bytes: int = Field(
         256_000, ge=1_000, le=8_000_000, description="Largest payload at enqueue, in bytes."
