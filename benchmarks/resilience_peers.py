@@ -44,7 +44,7 @@ def interlock(redis_url: str | None = None, name: str = "peer") -> Calling:
         storage = import_module("interlock.integrations.redis").RedisStorage(client)
     config = module.Config(
         minimum_number_of_calls=1,
-        failure_rate_threshold=1.0,
+        failure_rate_threshold=0.01,
         wait_duration_in_open=RECOVERY,
         permitted_calls_in_half_open=1,
     )

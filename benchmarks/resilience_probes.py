@@ -118,6 +118,8 @@ def ours(name: str, state: SharedState) -> Callable[[bool], bool]:
 def theirs(peer: str, address: str, name: str) -> Callable[[bool], bool]:
     """The same with another library; a call that is let through hangs until the round is over."""
     call = SHARED_PEERS[peer](address, name)
+    # Its background work begins with the first call.
+    call(int)
 
     def hang() -> None:
         time.sleep(ASKING)

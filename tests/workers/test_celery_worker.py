@@ -13,6 +13,7 @@ import pytest
 
 from dlq_console.store.dispatching import LOST_AFTER
 from dlq_console.workers import steps
+from dlq_console.workers.celery_signals import HARD_LIMIT_AFTER
 from tests.services.postgres import PostgresServer
 from tests.services.process import PROJECT_ROOT, Child, wait_until
 from tests.services.redis import RedisServer
@@ -110,9 +111,10 @@ def test_no_message_ever_takes_another_queue_than_its_account_s(
         assert {key for key in client.scan_iter() if not key.startswith("erp.")} <= {"unacked_mutex"}
 
 
-def test_message_with_a_wrong_time_limit_is_sent_again_with_the_right_one(celery: CeleryTable) -> None:
+def test_message_whose_sender_did_not_know_the_time_limit_is_sent_again_with_it(celery: CeleryTable) -> None:
     id_ = celery.enqueue_unsent("takes_a_second", account="misinformed")
-    celery.send(id_, time_limit=0.3)
+    # By this message, Celery would kill the process after half a second.
+    celery.send(id_, time_limit=0.5 - HARD_LIMIT_AFTER)
     assert celery.ended(id_).status == "done"
     assert celery.outcomes(id_) == ["done"]
 

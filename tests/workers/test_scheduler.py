@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from sqlalchemy import RowMapping
 
-from dlq_console import Hub
+from dlq_console.hub.core import HubCore
 from dlq_console.workers.scheduler import SHORTEST_LEASE, Scheduler, SchedulerThread
 from dlq_console.workers.steps import STEPS, Step
 from tests.services.process import wait_until
@@ -123,7 +123,7 @@ def test_program_of_steps_alone_rescues_and_stops_when_told(sqlite_table: Table)
 
 
 def _step(name: str, act: Callable[[], None], *, every: float = 0) -> Step:
-    def run(_hub: Hub) -> int:
+    def run(_hub: HubCore) -> int:
         act()
         return 1
 
