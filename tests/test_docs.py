@@ -9,7 +9,7 @@ import click
 import pytest
 
 import dlq_console
-from dlq_console.cli import main
+from dlq_console.cli import cli
 from dlq_console.errors import DLQError
 from dlq_console.settings import Settings
 from dlq_console.workers.steps import STEPS
@@ -60,7 +60,7 @@ def test_no_document_names_a_path_of_one_machine(document: Path) -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_command_that_is_named_exists(document: Path) -> None:
     for words in COMMAND.findall(document.read_text(encoding="utf-8")):
-        command: click.Command = main
+        command: click.Command = cli
         for word in words.split():
             if not isinstance(command, click.Group):
                 break
