@@ -29,8 +29,8 @@ from tests.services.redis import RedisServer
 ACCOUNTS = 10
 PROCESSES = 2
 #: Pieces of work that each side is given in one turn, and how many turns there are.
-TURN = 500
-TURNS, MANY_TURNS = 4, 20
+TURN = 250
+TURNS, MANY_TURNS = 8, 40
 #: What an event may cost, in bare tasks.
 BAR = 3
 #: Seconds within which one turn must be over.

@@ -14,6 +14,7 @@ from dlq_console.hub.enqueue import AnySession, Enqueued, NewEvent, OnDuplicate
 from dlq_console.hub.entrance import Entrance
 from dlq_console.hub.execution import run_claimed
 from dlq_console.hub.handlers import AnyHandler, Registry
+from dlq_console.hub.heartbeat import kept_alive
 from dlq_console.hub.kinds import KnownKinds
 from dlq_console.hub.policy import DEFAULT_POLICY, Policy
 from dlq_console.settings import Settings
@@ -219,7 +220,7 @@ class HubCore:
             self.store, event_id, worker=self.worker, lease_seconds=self.settings.lease_seconds
         )
         if event is not None:
-            run_claimed(self.store, self.registry, event)
+            self._run(event)
         return self.get(event_id)
 
     def run_due(self, limit: int = 100) -> int:
@@ -233,9 +234,13 @@ class HubCore:
             if not events:
                 break
             for event in events:
-                run_claimed(self.store, self.registry, event)
+                self._run(event)
                 ran += 1
         return ran
+
+    def _run(self, event: Event) -> None:
+        with kept_alive(self.store, event, self.settings.lease_seconds):
+            run_claimed(self.store, self.registry, event)
 
     @property
     def worker(self) -> str:

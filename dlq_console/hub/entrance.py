@@ -14,6 +14,7 @@ from dlq_console.hub.enqueue import AnySession, NewEvent, OnDuplicate, connectio
 from dlq_console.hub.policy import DEFAULT_POLICY, Policy
 from dlq_console.store import ingest, transitions
 from dlq_console.store.ingest import Ingested, Intention
+from dlq_console.store.keys import MAX_KIND, check_text
 from dlq_console.store.states import Status
 from dlq_console.store.store import Store
 
@@ -56,9 +57,11 @@ class Entrance:
         return self._enter(news, session, partial(self._insert_all, news), transaction=True) if news else []
 
     def _checked(self, new: NewEvent, origin: str | None) -> Intention:
-        policy = self._policy(new.kind)
+        # As handlers write it, so that a producer's slip of the hand finds the policy too.
+        kind = check_text(new.kind, "kind", max_length=MAX_KIND)
+        policy = self._policy(kind)
         return ingest.intention(
-            kind=new.kind,
+            kind=kind,
             account=new.account,
             entity_id=new.entity_id,
             payload=new.payload,

@@ -8,12 +8,12 @@ from dlq_console.errors import DLQError
 
 
 class Refusal(DLQError):
-    """The call was not made, because a layer of protection refused it.
+    """The call was not made, because a layer of protection refused it."""
 
-    Attributes:
-        name: the service, as its breaker or bulkhead is called.
-        retry_after: seconds after which another try makes sense; None where nobody can know.
-    """
+    #: The service, as its breaker or bulkhead is called.
+    name: str
+    #: Seconds after which another try makes sense; None where nobody can know.
+    retry_after: float | None
 
     def __init__(
         self, message: str | None = None, *, name: str = "", retry_after: float | None = None
@@ -46,11 +46,10 @@ class BulkheadTimeoutError(Refusal):
 
 
 class BudgetExceededError(Refusal):
-    """Too little is left of the time that the caller gave for the whole request.
+    """Too little is left of the time that the caller gave for the whole request."""
 
-    Attributes:
-        during_call: True when a call that had begun was cut short; then the service may have done what it was asked.
-    """
+    #: True when a call that had begun was cut short: then the service may have done what it was asked.
+    during_call: bool
 
     def __init__(
         self,

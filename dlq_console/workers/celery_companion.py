@@ -34,16 +34,18 @@ class Companion:
         hub: holds the handlers.
         worker: the id under which the worker was announced.
         losses: where the main thread puts what happened to the pool.
-        consumer: Celery's consumer, to be given the queues of new accounts; None when its queues are fixed.
+        consumer: Celery's consumer.
+        serves_all: whether it is to be given the queues of new accounts.
     """
 
-    def __init__(self, hub: HubCore, worker: str, losses: Losses, consumer: Any | None) -> None:
+    def __init__(self, hub: HubCore, worker: str, losses: Losses, consumer: Any, *, serves_all: bool) -> None:
         self._hub = hub
         self._store = hub.store
         self._worker = worker
         self._losses = losses
         self._lost: Loss | None = None
         self._consumer = consumer
+        self._serves_all = serves_all
         self._state = "running"
         self._wake = threading.Event()
         self._left = False
@@ -87,8 +89,12 @@ class Companion:
             presence.beat(self._store, self._worker, self._state)
             self._next_beat = monotonic() + BEAT_EVERY
         self._settle_losses()
-        if self._consumer is not None and self._state == "running":
-            self._serve_new_accounts(self._consumer)
+        if self._state == "running":
+            # Only the main thread may touch the pool and the connection to the broker.
+            # Celery looks for lost processes too, but an idle one only every five seconds.
+            self._consumer.hub.call_soon(self._consumer.pool.maintain_pool)
+            if self._serves_all:
+                self._serve_new_accounts()
 
     def _settle_losses(self) -> None:
         # Kept until it is written: the database may be away.
@@ -97,19 +103,19 @@ class Companion:
             settle(self._hub, self._worker, self._lost)
             self._lost = None
 
-    def _serve_new_accounts(self, consumer: Any) -> None:
-        served = consumer.app.amqp.queues.consume_from
+    def _serve_new_accounts(self) -> None:
+        served = self._consumer.app.amqp.queues.consume_from
         for account in waiting_accounts(self._store):
             name = self._store.queue(account)
             if name not in served:
-                # Only the main thread may use the connection to the broker.
-                consumer.hub.call_soon(self._serve, consumer, name)
+                self._consumer.hub.call_soon(self._serve, name)
 
-    def _serve(self, consumer: Any, name: str) -> None:
+    def _serve(self, name: str) -> None:
         """In the main thread. The selection is what a reconnected consumer begins with, so the queue is kept."""
         queue = account_queue(name)
-        consumer.app.amqp.queues.select_add(queue)
-        if consumer.task_consumer is not None and not consumer.task_consumer.consuming_from(name):
-            consumer.task_consumer.add_queue(queue)
-            consumer.task_consumer.consume()
+        self._consumer.app.amqp.queues.select_add(queue)
+        consuming = self._consumer.task_consumer
+        if consuming is not None and not consuming.consuming_from(name):
+            consuming.add_queue(queue)
+            consuming.consume()
             logger.info("serves %s", name)

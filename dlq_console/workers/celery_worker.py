@@ -163,8 +163,13 @@ class EventWorker(Worker):
     def on_pool_started(self) -> None:
         """Start the threads, whether or not the broker can be reached: the pool has been forked by now."""
         self.app.run_event.consumer = self.consumer
-        watched = self.consumer if self._serves_all else None
-        self._companion = Companion(self.app.hub, self.app.worker_id, self.app.run_event.losses, watched)
+        self._companion = Companion(
+            self.app.hub,
+            self.app.worker_id,
+            self.app.run_event.losses,
+            self.consumer,
+            serves_all=self._serves_all,
+        )
         self._steps = SchedulerThread(self.app.hub) if self.app.scheduler else None
 
     def on_consumer_ready(self, consumer: Any) -> None:

@@ -10,20 +10,22 @@ from dlq_console import Hub
 from dlq_console.settings import read_settings
 from tests.hub.recording import Recorder
 
+#: Nobody listens there; the publisher of these tests never asks.
+BROKER = "redis://127.0.0.1:1/0"
+
 
 @pytest.fixture
-def hub(database_url: str) -> Iterator[Hub]:
-    """A hub in table mode; the test runs once on each engine."""
-    hub = Hub(read_settings(database_url=database_url))
+def hub(database_url: str, request: pytest.FixtureRequest) -> Iterator[Hub]:
+    """A hub in table mode, or with a broker where the test takes `recorder`; the test runs once on each engine."""
+    broker_url = BROKER if "recorder" in request.fixturenames else ""
+    hub = Hub(read_settings(database_url=database_url, broker_url=broker_url))
     yield hub
     hub.close()
 
 
 @pytest.fixture
 def recorder(hub: Hub) -> Iterator[Recorder]:
-    """The publisher of `hub`, which now has a broker. Nobody listens at that address."""
-    hub.settings = read_settings(database_url=hub.settings.database_url, broker_url="redis://127.0.0.1:1/0")
-    hub._entrance._tell = hub._tell
+    """The publisher of `hub`."""
     recorder = Recorder(hub)
     hub._publisher = recorder
     yield recorder

@@ -289,6 +289,17 @@ def test_the_attempts_are_those_of_the_handler_or_of_the_published_kind_else_lef
     assert hub.run(ids[2]).max_attempts == 3
 
 
+def test_a_kind_finds_its_policy_however_it_is_written(hub: Hub) -> None:
+    hub.handler("order.create", policy=Policy(max_attempts=2))(lambda event: None)
+    assert row(hub.store, _enqueue(hub, kind=" order.create ").id)["max_attempts"] == 2
+
+
+@pytest.mark.parametrize("kind", ["", "a\x00", None, [], 5.5])
+def test_a_kind_that_is_no_name_is_refused(hub: Hub, kind: Any) -> None:
+    with pytest.raises(PayloadRefused, match=r"^kind: "):
+        _enqueue(hub, kind=kind)
+
+
 def test_the_longest_wait_is_that_of_the_kind(hub: Hub) -> None:
     hub.handler("mine", policy=Policy(max_wait=60))(lambda event: None)
     published = Policy(max_wait=120).published()

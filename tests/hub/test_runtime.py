@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,8 +20,8 @@ from dlq_console.settings import read_settings
 from dlq_console.store.kinds import published
 from tests.hub.recording import Recorder
 from tests.services.postgres import PostgresServer
-from tests.services.process import StartChild
-from tests.store.making import add, rows
+from tests.services.process import StartChild, wait_until
+from tests.store.making import add, row, rows
 
 SECRET = "s3cret-of-the-database"
 
@@ -161,6 +163,21 @@ def test_an_event_that_another_worker_has_is_returned_as_it_is(hub: Hub, databas
     assert hub.run(id_).status == "done"
     assert [(event.status, event.lease_owner) for event in seen] == [("running", hub.worker)]
     other.close()
+
+
+def test_a_run_that_takes_longer_than_a_lease_keeps_its_event(database_url: str) -> None:
+    hub = Hub(read_settings(database_url=database_url, lease_seconds=2))
+    leases: list[Any] = []
+
+    @hub.handler("order.create")
+    def handle(event: Event) -> None:
+        leases.append(row(hub.store, event.id)["lease_until"])
+        wait_until(lambda: row(hub.store, event.id)["lease_until"] > leases[0], 10, "a heartbeat")
+
+    assert hub.run(_enqueue(hub)).status == "done"
+    # With the run the heartbeat ends.
+    assert [one.name for one in threading.enumerate() if one.name == "dlq-console-heartbeat"] == []
+    hub.close()
 
 
 def test_running_in_this_process_publishes_what_it_can_run(hub: Hub) -> None:

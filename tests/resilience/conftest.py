@@ -50,10 +50,20 @@ def state(request: pytest.FixtureRequest) -> Iterator[SharedState]:
     yield from open_state(request, request.param)
 
 
+def _opening(request: pytest.FixtureRequest, which: str) -> Iterator[OpenState]:
+    opened = contextmanager(open_state)
+    with ExitStack() as stack:
+        address: str = request.getfixturevalue(ADDRESSES[which])
+        yield OpenState(address, lambda: stack.enter_context(opened(request, which)))
+
+
 @pytest.fixture(params=SHARED_STATES)
 def open_shared(request: pytest.FixtureRequest) -> Iterator[OpenState]:
     """Opens one and the same empty shared state, of every kind, as often as it is called."""
-    opened = contextmanager(open_state)
-    with ExitStack() as stack:
-        address: str = request.getfixturevalue(ADDRESSES[request.param])
-        yield OpenState(address, lambda: stack.enter_context(opened(request, request.param)))
+    yield from _opening(request, request.param)
+
+
+@pytest.fixture
+def open_redis(request: pytest.FixtureRequest) -> Iterator[OpenState]:
+    """The same with Redis alone, for long tests of what does not depend on the store."""
+    yield from _opening(request, "redis")

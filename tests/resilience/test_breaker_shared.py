@@ -144,7 +144,8 @@ def test_exactly_one_probe_is_let_through_in_all_processes_and_threads(
     assert [sum(each) for each in zip(*entered, strict=True)] == [1] * 5
 
 
-def test_what_processes_count_is_added_up(open_shared: OpenState) -> None:
+def test_what_processes_count_is_added_up(open_shared: OpenState, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dlq_console.resilience.tallies.EVERY", 0.1)
     for state in (open_shared(), open_shared()):
         breaker = CircuitBreaker("erp", CONFIG, state=state)
         breaker.call(ok)
@@ -158,9 +159,10 @@ def test_what_processes_count_is_added_up(open_shared: OpenState) -> None:
 
 
 def test_nobody_asks_about_a_circuit_that_nobody_uses(
-    open_shared: OpenState, monkeypatch: pytest.MonkeyPatch
+    open_redis: OpenState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    state = open_shared()
+    monkeypatch.setattr("dlq_console.resilience.tallies.EVERY", 0.1)
+    state = open_redis()
     breaker = CircuitBreaker("erp", CONFIG, state=state)
     breaker.call(ok)
     link = link_to(state)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -10,8 +12,6 @@ from typing import Any
 
 import httpx
 import pytest
-from celery import Celery
-from celery.contrib.testing.worker import start_worker
 from flask import Flask, jsonify, request
 from werkzeug.serving import make_server
 
@@ -25,7 +25,9 @@ from dlq_console.resilience.errors import (
     BulkheadTimeoutError,
     CircuitOpenError,
 )
-from tests.services.process import wait_until
+from tests.resilience import celery_tasks
+from tests.services.process import StartChild, wait_until
+from tests.services.redis import RedisServer
 
 HEADER = budget.HEADER
 
@@ -215,40 +217,26 @@ async def test_asgi_refuses_a_request_that_brings_no_time_and_leaves_other_kinds
 # Celery
 
 
-@pytest.fixture
-def celery_app(redis_url: str) -> Iterator[Celery]:
-    app = Celery("budget", broker=redis_url, set_as_current=False)
-    app.conf.worker_hijack_root_logger = False
-    app.conf.task_ignore_result = True
-    celery_budget.carry_budget()
-    yield app
-    app.close()
-
-
-def test_a_task_has_what_is_left_after_its_time_in_the_queue(celery_app: Celery) -> None:
-    seen: dict[str, float | None] = {}
-
-    @celery_app.task(bind=True, max_retries=1)
-    def look(task: Any, name: str, again: bool = False) -> None:
-        if again and task.request.retries == 0:
-            time.sleep(0.2)
-            raise task.retry(countdown=0)
-        seen[name] = budget.remaining_budget() if budget.is_set() else None
-
-    with budget.init_budget(20):
-        look.delay("waited")
-        look.delay("retried", again=True)
-    look.delay("without")
+def test_a_task_has_what_is_left_after_its_time_in_the_queue(
+    redis_url: str, redis_server: RedisServer, start_child: StartChild, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(celery_tasks.app.conf, "broker_url", redis_url)
+    with budget.init_budget(60):
+        celery_tasks.look.delay("waited")
+        celery_tasks.look.delay("retried", again=True)
+    celery_tasks.look.delay("without")
+    celery_tasks.app.close()
     time.sleep(0.3)
-    with start_worker(celery_app, perform_ping_check=False, pool="solo"):
-        wait_until(lambda: len(seen) == 3, 30, "the tasks")
-    waited, retried = seen["waited"], seen["retried"]
-    assert waited is not None
-    assert 0 < waited <= 19.75
-    assert retried is not None
-    assert 0 < retried <= 19.55
-    assert seen["without"] is None
-    assert budget.is_set() is False
+    start_child(
+        [sys.executable, "-m", "celery", "-A", "tests.resilience.celery_tasks", "worker", "-P", "solo"],
+        env={"BROKER_OF_THE_TEST": redis_url},
+    )
+    with redis_server.client() as client:
+        wait_until(lambda: client.llen(celery_tasks.TOLD) == 3, 60, "the tasks")
+        told = dict(json.loads(each) for each in client.lrange(celery_tasks.TOLD, 0, -1))
+    assert 0 < told["waited"] <= 59.7
+    assert 0 < told["retried"] <= 59.5
+    assert told["without"] is None
 
 
 @pytest.mark.parametrize(

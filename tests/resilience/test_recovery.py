@@ -319,9 +319,9 @@ def test_a_sync_item_past_its_limit_stays_taken_until_it_really_ends(memory: Mem
 
 
 def test_an_item_of_a_killed_process_is_taken_up_by_another(
-    open_shared: OpenState, start_child: StartChild
+    open_redis: OpenState, start_child: StartChild
 ) -> None:
-    state = open_shared()
+    state = open_redis()
     filled(state, "thread-1")
     code = (
         "import sys, time\n"
@@ -330,7 +330,7 @@ def test_an_item_of_a_killed_process_is_taken_up_by_another(
         "def handle(item):\n    print('inside', item, flush=True)\n    time.sleep(60)\n"
         "RecoveryConsumer(open_by_address(sys.argv[1]), 'recovery', handle, lease=1).run_once()\n"
     )
-    child = start_child([sys.executable, "-c", code, open_shared.address])
+    child = start_child([sys.executable, "-c", code, open_redis.address])
     child.wait_for_line("inside thread-1")
     done: list[str] = []
     consumer = RecoveryConsumer(state, "recovery", done.append)
@@ -472,9 +472,9 @@ async def test_async_work_is_held_as_well(state: SharedState) -> None:
 
 
 def test_the_work_of_a_killed_process_is_an_orphan_and_is_recovered_once(
-    open_shared: OpenState, start_child: StartChild
+    open_redis: OpenState, start_child: StartChild
 ) -> None:
-    state = open_shared()
+    state = open_redis()
     code = (
         "import sys, time\n"
         "from dlq_console.resilience.orphans import WorkRegister\n"
@@ -482,7 +482,7 @@ def test_the_work_of_a_killed_process_is_an_orphan_and_is_recovered_once(
         "with WorkRegister(open_by_address(sys.argv[1]), 'threads', lease=1).hold('thread-1'):\n"
         "    print('inside', flush=True)\n    time.sleep(60)\n"
     )
-    child = start_child([sys.executable, "-c", code, open_shared.address])
+    child = start_child([sys.executable, "-c", code, open_redis.address])
     child.wait_for_line("inside")
     work = WorkRegister(state, "threads", lease=1)
     scanner = OrphanScanner(state, "recovery", work.orphans)

@@ -100,9 +100,8 @@ def test_while_redis_is_away_a_circuit_goes_on_in_each_process_and_says_so(
         assert breaker.stats()["degraded"] is True
     wait_until(lambda: back(redis_state), 20, "Redis to be found again")
     told = [record.getMessage() for record in caplog.records if record.name.endswith("link")]
-    assert len(told) == 2
-    assert "Limits are kept by this process alone" in told[0]
-    assert "is back" in told[1]
+    assert sum("Limits are kept by this process alone" in each for each in told) == 1
+    assert sum("is back after" in each for each in told) == 1
 
 
 def test_an_open_circuit_stays_open_until_its_time_while_redis_is_away(
@@ -123,7 +122,7 @@ def test_a_frozen_redis_slows_one_call_and_not_the_next(
     redis_state: RedisState, redis_server: RedisServer
 ) -> None:
     breaker = CircuitBreaker("erp", CONFIG, state=redis_state)
-    bulkhead = Bulkhead("erp", TWO, state=redis_state)
+    bulkhead = Bulkhead("erp", BulkheadConfig(max_concurrent=8), state=redis_state)
     breaker.call(bulkhead.run, ok)
     with redis_server.paused():
         began = monotonic()
