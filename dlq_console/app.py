@@ -5,7 +5,6 @@ from __future__ import annotations
 from flask import Flask
 from jinja2 import StrictUndefined
 
-from dlq_console.errors import ConfigurationError
 from dlq_console.runtime import Hub
 from dlq_console.settings import assets_path
 from dlq_console.web import api, assets, auth, errors, health_probes, hub, i18n, security, templating
@@ -19,13 +18,10 @@ def create_app(runtime: Hub) -> Flask:
     """The WSGI application in front of a hub.
 
     Raises:
-        ConfigurationError: there is no secret key to sign sessions and forms with.
+        ConfigurationError: there is no secret key to sign sessions and forms with, or one that can be guessed.
     """
     settings = runtime.settings
-    if not settings.secret_key:
-        raise ConfigurationError(
-            "DLQ_SECRET_KEY is missing; make one with: python -c 'import secrets; print(secrets.token_hex(32))'"
-        )
+    security.check_secret_key(settings.secret_key)
     app = Flask("dlq_console", template_folder=str(assets_path("templates")), static_folder=None)
     app.config["SECRET_KEY"] = settings.secret_key
     app.jinja_options = {"undefined": StrictUndefined, "trim_blocks": True}

@@ -59,7 +59,7 @@ class PayloadRefused(DLQError):
 
 
 class IdempotencyConflict(DLQError):
-    """The same idempotency key was used before with another payload; send the same payload or use a new key."""
+    """The same idempotency key was used before for another event (account, kind, number, version or payload differ)."""
 
 
 class UnknownKind(DLQError):

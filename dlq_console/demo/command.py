@@ -30,6 +30,8 @@ SEED = 2026
 HOST = "127.0.0.1"
 #: How many events the demo's worker runs at once.
 SLOTS = 8
+#: Orders that the ERP refuses, sent first: the newcomer looks for dead letters at once.
+FIRST_REFUSED = 12
 #: Log-ins that the demo makes: name and role.
 LOGINS = (("operator", "operator"), ("viewer", "viewer"), ("admin", "admin"))
 
@@ -115,7 +117,16 @@ def _produce(
     made: list[Production] = []
 
     def work() -> None:
-        made.append(run_producer(hub, demo.rate, demo.seconds, SEED, stop, first_number=first_number))
+        production = run_producer(
+            hub,
+            demo.rate,
+            demo.seconds,
+            SEED,
+            stop,
+            first_number=first_number,
+            first_refused=FIRST_REFUSED,
+        )
+        made.append(production)
 
     producer = threading.Thread(target=work, name="demo-producers")
     producer.start()
@@ -136,7 +147,7 @@ def _greet(console: str, erp: str, logins: dict[str, str], hub: Hub, demo: Demo)
     for name, password in logins.items():
         print(f"    log in as    {name}   password {password}")
     print(f"  Simulated ERP  {erp}\n")
-    print("Three things to try (give it half a minute to collect failures):")
+    print("Three things to try:")
     print(f"  1. Open {console}/dead-letters and read why an order did not reach its account.")
     print(
         f"  2. Open {erp}, register the customer that the order was refused for, go back and click Reprocess."

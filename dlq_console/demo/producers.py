@@ -69,6 +69,12 @@ class Producer:
         self._recent.append(event)
         return event
 
+    def order_to_be_refused(self) -> NewEvent:
+        """An order of a customer whom nobody has registered in the ERP."""
+        event = self._order(self._random.choice(self._accounts), registered=False)
+        self._recent.append(event)
+        return event
+
     def _happens(self, share: float) -> bool:
         return self._random.random() < share
 
@@ -81,10 +87,10 @@ class Producer:
                 return self._stock_move(account)
             case "customer.upsert":
                 return self._credit_goes_up_and_back(account)
-        return self._order(account)
+        return self._order(account, registered=not self._happens(UNREGISTERED_SHARE))
 
-    def _order(self, account: str) -> NewEvent:
-        customer = self._customer(account, registered=not self._happens(UNREGISTERED_SHARE))
+    def _order(self, account: str, *, registered: bool) -> NewEvent:
+        customer = self._customer(account, registered=registered)
         number = next(self._numbers)
         payload = data.order(self._random, customer, number, self._today)
         if customer.registered:
@@ -145,6 +151,7 @@ def run_producer(
     stop: threading.Event,
     *,
     first_number: int = 8800,
+    first_refused: int = 0,
 ) -> Production:
     """Enqueue events at a steady rate until the time is over or `stop` is set.
 
@@ -155,13 +162,14 @@ def run_producer(
         seed: of the stream; the ERP must have been started with the same one.
         stop: ends the work early.
         first_number: see Producer.
+        first_refused: how many orders that the ERP will refuse come first, so that there is something to see at once.
     """
     producer = Producer(seed, first_number=first_number)
     began, sent, created = monotonic(), 0, 0
-    while not stop.wait(max(0.0, began + sent / rate - monotonic())):
+    while not stop.wait(max(0.0, began + max(0, sent - first_refused) / rate - monotonic())):
         if seconds is not None and monotonic() - began >= seconds:
             break
-        event = producer.next_event()
+        event = producer.order_to_be_refused() if sent < first_refused else producer.next_event()
         made = hub.enqueue(
             event.kind,
             account=event.account,

@@ -66,6 +66,7 @@ def run_claimed(
     *,
     result_max_bytes: int = 256_000,
     while_running: AbstractContextManager[None] = _ANYTHING,
+    stops: tuple[type[BaseException], ...] = (KeyboardInterrupt,),
 ) -> bool:
     """Run a claimed event and write its result.
 
@@ -75,7 +76,9 @@ def run_claimed(
         event: as the claim returned it.
         result_max_bytes: the largest result that is kept.
         while_running: entered for as long as the handler runs and no longer, so that a worker knows when it may raise
-            `TimeLimitReached` or KeyboardInterrupt (give the event back) into it.
+            `TimeLimitReached` or one of `stops` into it.
+        stops: errors that mean that this process is to end, so that the event is given back. Where nothing interrupts
+            the process, a KeyboardInterrupt comes from the handler itself, and giving back would run it for ever.
 
     Returns:
         False when the event belonged to somebody else by then, so that nothing was written.
@@ -95,7 +98,7 @@ def run_claimed(
         return finish(store, event, timed_out(event, handler.policy))
     except RateLimited as error:
         return _close_scope(store, event, error, handler.policy)
-    except KeyboardInterrupt:
+    except stops:
         finish(store, event, transitions.released())
         raise
     except BaseException as error:  # noqa: BLE001 - also sys.exit and MemoryError: the worker lives on

@@ -68,6 +68,11 @@ def canonical_content_key(
     return f"{KEY_VERSION}:{_readable(kind, account, entity_id)}:{digits}"
 
 
+def content_hash(*, kind: str, account: str, entity_id: str, version: str | None, canonical: str) -> str:
+    """64 hex digits over everything that makes an event what it is: two events of one own key must agree in it."""
+    return _hash(kind, account, entity_id, version, canonical).hex()
+
+
 def own_key(key: object) -> str:
     """A caller's own idempotency key as it is stored.
 

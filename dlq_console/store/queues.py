@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from hashlib import sha256
+
+#: Characters of an escaped account; AMQP takes 255 bytes for the whole name. A longer one is cut and told apart by a
+#: hash behind a dot, which no escaped account contains.
+LONGEST = 150
+_KEPT = 100
 
 
 @lru_cache(maxsize=4096)
 def queue_name(prefix: str, account: str) -> str:
     """The queue of `account`.
 
-    Anything but `a-z 0-9 _ -` becomes `~` and the hexadecimal code point between tildes, so the name is readable for
-    plain accounts and unique for every account.
+    Anything but `a-z 0-9 _ -` becomes its hexadecimal code point between tildes, so the name is readable for plain
+    accounts, unique for every account, and never too long for a broker.
     """
-    return f"{prefix}.{''.join(_escape(character) for character in account)}"
+    escaped = "".join(_escape(character) for character in account)
+    if len(escaped) > LONGEST:
+        escaped = f"{escaped[:_KEPT]}.{sha256(account.encode()).hexdigest()[:32]}"
+    return f"{prefix}.{escaped}"
 
 
 def _escape(character: str) -> str:

@@ -87,7 +87,7 @@ class SqlState(OptimisticState):
         return self._store.engines.place
 
     def create_table(self) -> None:
-        """Create the table where there is none; `dlq-console db upgrade` does so with all the others."""
+        """Create the table where there is none."""
         with self._store.write() as connection:
             self.table.metadata.create_all(connection)
 

@@ -7,6 +7,8 @@ from flask.sessions import SecureCookieSessionInterface
 from flask_wtf import CSRFProtect
 from werkzeug.middleware.proxy_fix import ProxyFix
 
+from dlq_console.errors import ConfigurationError
+
 #: Largest request, in bytes.
 BODY_LIMIT = 1024 * 1024
 
@@ -30,11 +32,28 @@ HEADERS = {
 csrf = CSRFProtect()
 
 
+#: Characters of the key that signs sessions and forms.
+SHORTEST_KEY = 16
+
+
 class _Sessions(SecureCookieSessionInterface):
     """The cookie goes over HTTPS only, wherever the console is reached over HTTPS."""
 
     def get_cookie_secure(self, app: Flask) -> bool:
         return request.is_secure
+
+
+def check_secret_key(key: str) -> None:
+    """Refuse a key with which anybody could sign sessions and forms.
+
+    Raises:
+        ConfigurationError: it is missing or short; the message says how to make one.
+    """
+    how = "make one with: python -c 'import secrets; print(secrets.token_hex(32))'"
+    if not key:
+        raise ConfigurationError(f"DLQ_SECRET_KEY is missing; {how}")
+    if len(key) < SHORTEST_KEY:
+        raise ConfigurationError(f"DLQ_SECRET_KEY is shorter than {SHORTEST_KEY} characters; {how}")
 
 
 def install(app: Flask, *, trusted_proxies: int) -> None:

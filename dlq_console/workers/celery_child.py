@@ -27,7 +27,7 @@ from dlq_console.store.events import Event
 from dlq_console.store.store import Store
 from dlq_console.workers.celery_broker import RUN_EVENT
 from dlq_console.workers.celery_requests import Losses, WatchedRequest, owner_of
-from dlq_console.workers.celery_signals import HARD_LIMIT_AFTER, RunSignals
+from dlq_console.workers.celery_signals import HARD_LIMIT_AFTER, GiveBack, RunSignals
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ class PoolProcess:
             except StoreUnavailable as error:
                 # Unclaimed, it is sent again; claimed, it is rescued when its lease lapses.
                 logger.warning("event %s: %s", event_id, error)
-            except KeyboardInterrupt:
+            except GiveBack:
                 logger.warning("event %s is given back", event_id)
 
     def _run(self, event_id: int, hard_limit: float | None) -> None:
@@ -126,7 +126,13 @@ class PoolProcess:
 
     def _run_claimed(self, event: Event, limit: float) -> None:
         with self._heartbeat.of(event):
-            run_claimed(self._store, self._hub.registry, event, while_running=self._signals.handler(limit))
+            run_claimed(
+                self._store,
+                self._hub.registry,
+                event,
+                while_running=self._signals.handler(limit),
+                stops=(GiveBack,),
+            )
 
     def _slots_now(self) -> int:
         if monotonic() >= self._slots_until:

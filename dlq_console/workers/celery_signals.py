@@ -30,6 +30,10 @@ LEAVE_AFTER = 0.1
 NEVER = float("inf")
 
 
+class GiveBack(BaseException):
+    """This process must end: the event that it runs is given back."""
+
+
 class RunSignals:
     """The signals of one process. Made in its main thread, where its handlers run."""
 
@@ -60,7 +64,7 @@ class RunSignals:
 
         Raises:
             TimeLimitReached: the limit is reached.
-            KeyboardInterrupt: the process must end, so the event is to be given back.
+            GiveBack: the process must end, so the event is to be given back.
         """
         self._limit_at = monotonic() + limit
         self._hard_limit_at = self._limit_at + HARD_LIMIT_AFTER
@@ -104,7 +108,7 @@ class RunSignals:
         if limit_reached:
             raise TimeLimitReached
         if patience_over:
-            raise KeyboardInterrupt
+            raise GiveBack
 
     def _end(self, frame: FrameType | None) -> None:
         """What Celery would have done on SIGTERM."""

@@ -21,8 +21,17 @@ from dlq_console.store.events import Event
 logger = logging.getLogger(__name__)
 
 
+#: What a child answers: it may be given another event, or it must be replaced. Then follows the secret of the event.
+FIT, UNFIT = b"+", b"-"
+
+
 def serve(hub: HubCore, pipe: Connection, parent: int) -> None:
-    """Run the events that come through `pipe` until it closes; answers each by whether another one may come."""
+    """Run the events that come through `pipe` until it closes; answers each by whether another one may come.
+
+    The answer is a byte and the secret that came with the event: whatever else a handler writes into this pipe, the
+    parent takes for what it is.
+    """
+    child = os.getpid()
     # The parent alone decides when to stop; it is told by the same signals, sent to the whole group. A function that
     # does nothing, unlike SIG_IGN, is not inherited by programs that a handler starts.
     signal.signal(signal.SIGINT, _leave_it_to_the_parent)
@@ -30,7 +39,12 @@ def serve(hub: HubCore, pipe: Connection, parent: int) -> None:
     threading.Thread(target=_end_with, args=(parent,), name="dlq-console-parent-watch", daemon=True).start()
     with suppress(EOFError, ConnectionError):  # no more work, or no more parent
         while True:
-            pipe.send(_run(hub, pipe.recv()))
+            event, secret = pipe.recv()
+            fit = _run(hub, event)
+            if os.getpid() != child:
+                # A handler has forked and its copy came back to us: it must not answer for the one that was asked.
+                os._exit(1)
+            os.write(pipe.fileno(), (FIT if fit else UNFIT) + secret)
 
 
 def _run(hub: HubCore, event: Event) -> bool:
@@ -41,7 +55,7 @@ def _run(hub: HubCore, event: Event) -> bool:
     handler = hub.registry.get(event.kind)
     limit = monotonic() + handler.policy.timeout if handler else math.inf
     try:
-        run_claimed(hub.store, hub.registry, event)
+        run_claimed(hub.store, hub.registry, event, stops=())
     except StoreUnavailable as error:
         # The lease lapses and the event is rescued: its effect key protects the outside system.
         logger.error("event %s: its result could not be written: %s", event.id, error)  # noqa: TRY400 - no fault of ours

@@ -11,6 +11,7 @@ import logging
 import multiprocessing
 import os
 import random
+import secrets
 import signal
 import threading
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ from dlq_console.store.claims import ReadyAccount
 from dlq_console.store.events import Event
 from dlq_console.store.presence import new_worker_id
 from dlq_console.store.transitions import Ending, released
-from dlq_console.workers.child import serve
+from dlq_console.workers.child import FIT, UNFIT, serve
 from dlq_console.workers.scheduler import Scheduler
 
 logger = logging.getLogger(__name__)
@@ -46,6 +47,8 @@ LIMIT_GRACE = 0.5
 #: The first and the longest pause between two looks at a database that is away, in seconds. What runs keeps its lease
 #: only if the worker is back soon after the database.
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 5.0
+#: Bytes of the secret by which a child's own answer is told from what a handler wrote.
+SECRET_BYTES = 16
 
 
 @dataclass
@@ -56,6 +59,9 @@ class Slot:
     pipe: Connection
     event: Event | None = None
     deadline: float = 0.0
+    #: What the child has answered so far, and the secret that its answer must end with.
+    answer: bytes = b""
+    secret: bytes = b""
 
 
 @dataclass
@@ -172,7 +178,8 @@ class Runner:
         slot.event = event
         slot.deadline = monotonic() + self._policy(event).timeout + LIMIT_GRACE
         try:
-            slot.pipe.send(event)
+            slot.answer, slot.secret = b"", secrets.token_bytes(SECRET_BYTES)
+            slot.pipe.send((event, slot.secret))
         except OSError:  # it died while it was idle
             self._replace(slot, released())
 
@@ -187,19 +194,34 @@ class Runner:
         """Wait for a child to finish or to die, at most `patience` seconds, then look after the time limits."""
         for pipe in wait([slot.pipe for slot in self._slots], timeout=patience):
             slot = next(slot for slot in self._slots if slot.pipe is pipe)
-            try:
-                fit = slot.pipe.recv()
-                slot.event = None
-                self._not_before = 0.0
-                if not fit:
-                    self._replace(slot, None)
-            except (EOFError, OSError):
-                self._child_died(slot)
+            self._hear(slot)
         for slot in [slot for slot in self._slots if slot.event and monotonic() >= slot.deadline]:
             event = slot.event
             if event is not None:
                 logger.warning("event %s ran past its time limit and is stopped", event.id)
                 self._replace(slot, timed_out(event, self._policy(event)))
+
+    def _hear(self, slot: Slot) -> None:
+        """Take what a child has written. It never blocks: a handler may have written there too, and only in part."""
+        try:
+            heard = os.read(slot.pipe.fileno(), 1 + SECRET_BYTES)
+        except OSError:
+            heard = b""
+        slot.answer += heard
+        fit, unfit = FIT + slot.secret, UNFIT + slot.secret
+        if not heard:
+            self._child_died(slot)
+        elif slot.event is not None and slot.answer in (fit, unfit):
+            slot.event = None
+            self._not_before = 0.0
+            if slot.answer == unfit:
+                self._replace(slot, None)
+        elif slot.event is None or not (fit.startswith(slot.answer) or unfit.startswith(slot.answer)):
+            logger.error(
+                "event %s: its handler wrote into a pipe of the worker", slot.event and slot.event.id
+            )
+            slot.process.kill()
+            self._child_died(slot)
 
     def _child_died(self, slot: Slot) -> None:
         slot.process.join(5)

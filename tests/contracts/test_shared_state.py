@@ -10,7 +10,8 @@ from itertools import pairwise
 
 import pytest
 
-from dlq_console.resilience.state import Change, Kind, MemoryState, SharedState, unchanged
+from dlq_console.clock import monotonic
+from dlq_console.resilience.state import Change, Kind, MemoryState, OptimisticState, SharedState, unchanged
 from tests.resilience.states import STATES, open_state
 
 
@@ -175,6 +176,24 @@ def test_the_time_is_told_in_seconds_since_1970_and_goes_on(state: SharedState) 
     assert 1_700_000_000 < told[0] < 10_000_000_000
     # The database tells milliseconds on SQLite.
     assert all(later >= earlier - 0.05 for earlier, later in pairwise(told))
+
+
+@pytest.mark.parametrize("off", [3600.0, -3600.0])
+def test_nothing_is_kept_that_was_computed_with_a_wrong_time(state: SharedState, off: float) -> None:
+    """As after a pause of the machine, or when the clock of the store was set."""
+    state.change(COUNTS, "time", raised())
+    true_now = state.read(COUNTS, "time").now
+    if isinstance(state, OptimisticState):
+        state._ahead = true_now + off - monotonic()
+    told: list[float] = []
+
+    def note(_record: Count | None, now: float) -> Change[Count, None]:
+        told.append(now)
+        return Change(None, Count(7))
+
+    state.change(COUNTS, "time", note)
+    assert abs(told[-1] - true_now) < 60
+    assert abs(state.now() - true_now) < 60
 
 
 def test_a_closed_state_opens_again_by_itself(state: SharedState) -> None:

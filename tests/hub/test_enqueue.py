@@ -116,6 +116,17 @@ def test_an_own_key_with_another_payload_is_refused_and_nothing_is_counted(hub: 
     assert (hub.get(made.id).payload, hub.get(made.id).duplicates) == (1, 0)
 
 
+@pytest.mark.parametrize(
+    "other", [{"account": "another"}, {"kind": "order.cancel"}, {"entity_id": "another"}, {"version": "2"}]
+)
+def test_an_own_key_used_for_another_event_is_refused_and_never_swallowed(
+    hub: Hub, other: dict[str, str]
+) -> None:
+    _enqueue(hub, idempotency_key="mine")
+    with pytest.raises(IdempotencyConflict):
+        _enqueue(hub, **{"idempotency_key": "mine", **other})
+
+
 def test_of_eight_threads_one_creates_and_seven_are_counted(hub: Hub) -> None:
     together = Barrier(8)
 

@@ -248,7 +248,7 @@ def test_an_async_handler_runs_although_something_left_behind_has_ended_the_loop
     async def leave() -> None:
         raise SystemExit
 
-    @hub.handler("k", policy=Policy(timeout=5))
+    @hub.handler("k", policy=Policy(timeout=0.5))
     async def handle(event: Event) -> str:
         if event.entity_id == "1":
             hub.left_behind = asyncio.create_task(leave())  # type: ignore[attr-defined] # a task nobody holds is dropped

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dlq_console import ConfigurationError, Policy, TransientError
@@ -22,6 +22,7 @@ def test_the_wait_doubles_up_to_the_longest() -> None:
     assert [policy.delay_after(attempt) for attempt in range(1, 11)] == WAITS
 
 
+@settings(deadline=None)
 @given(st.integers(1, 10))
 def test_a_wait_is_shuffled_by_a_fifth_either_way(attempt: int) -> None:
     wait = WAITS[attempt - 1]
@@ -31,6 +32,7 @@ def test_a_wait_is_shuffled_by_a_fifth_either_way(attempt: int) -> None:
     assert min(shuffled) < wait < max(shuffled)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 10))
 def test_a_fully_shuffled_wait_is_anything_up_to_the_whole(attempt: int) -> None:
     shuffled = [Policy(jitter="full").delay_after(attempt) for _ in range(200)]
@@ -39,6 +41,7 @@ def test_a_fully_shuffled_wait_is_anything_up_to_the_whole(attempt: int) -> None
     assert max(shuffled) > WAITS[attempt - 1] / 1.5
 
 
+@settings(deadline=None)
 @given(
     st.integers(1, 10_000),
     st.floats(0.001, LONGEST),

@@ -206,7 +206,7 @@ def test_no_walk_breaks_a_promise(sqlite_url: str) -> None:
     run_state_machine_as_test(
         Walk,
         settings=settings(
-            max_examples=150,
+            max_examples=100,
             stateful_step_count=40,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow],

@@ -361,6 +361,24 @@ def test_a_holder_that_was_given_up_cannot_overwrite_what_came_later(
     assert calls.run("k", "f", effects) == Replay({"number": 1, "value": "sent"})
 
 
+@pytest.mark.parametrize("status", [Status.DONE, Status.FAILED, Status.UNKNOWN])
+def test_a_holder_that_was_given_up_cannot_end_the_call_of_the_next_one(
+    memory: MemoryState, status: Any
+) -> None:
+    calls = IdempotentCalls("book", memory)
+
+    def change(function: Callable[..., Any], **arguments: Any) -> Any:
+        return memory.change(CLAIMS, "book k", partial(function, **arguments))
+
+    change(rules.begin, token="old", fingerprint="f", lease=LEASE, by="p")
+    change(rules.end, token="old", status=Status.FAILED, ttl=60)
+    change(rules.begin, token="new", fingerprint="f", lease=LEASE, by="p")
+    assert change(rules.end, token="old", status=status, ttl=60, result='"late"') is False
+    claim = calls.look("k")
+    assert claim is not None
+    assert (claim.status, claim.lease.token) == (Status.RUNNING, "new")
+
+
 def test_a_killed_process_leaves_an_unknown_outcome_after_its_lease(
     open_redis: OpenState, start_child: StartChild, effects: Effects
 ) -> None:

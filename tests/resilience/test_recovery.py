@@ -230,8 +230,10 @@ def test_an_item_that_has_failed_too_often_becomes_a_dead_letter_before_it_leave
 ) -> None:
     queue = filled(memory, {"thread": 1})
     seen: list[int] = []
+    attempts: list[Any] = []
 
-    def handle(_item: Any) -> None:
+    def handle(item: Any) -> None:
+        attempts.append(item)
         raise ConnectionError
 
     def on_dead(item: Any, error: str) -> None:
@@ -240,6 +242,7 @@ def test_an_item_that_has_failed_too_often_becomes_a_dead_letter_before_it_leave
 
     RecoveryConsumer(memory, "recovery", handle, retry=AT_ONCE, on_dead=on_dead).run_once()
     assert letters == [({"thread": 1}, "ConnectionError")]
+    assert len(attempts) == AT_ONCE.max_attempts
     assert (seen, queue.stats()["size"]) == ([1], 0)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 from sqlalchemy.exc import StatementError
@@ -108,6 +108,7 @@ def test_durations_keep_fractions_of_a_second(store: Store) -> None:
         )
 
 
+@settings(deadline=None)
 @given(st.datetimes(timezones=st.timezones()))
 def test_microseconds_are_exact_and_their_own_inverse(moment: datetime) -> None:
     try:

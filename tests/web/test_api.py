@@ -451,3 +451,10 @@ def test_a_payload_as_deep_as_can_be_stored_is_shown() -> None:
         payload = [payload]
     text = representation.to_text({"payload": payload})
     assert text.startswith('{"payload":[[[[')
+
+
+@pytest.mark.parametrize("name", ["acount", "attempts", "payload.customer", "page"])
+def test_a_filter_that_does_not_exist_is_refused_and_not_ignored(ci: Program, name: str) -> None:
+    answer = ci.get(f"/events?{name}=1")
+    assert answer.status_code == 400
+    assert answer.get_json()["detail"].startswith(f"{name}: there is no such filter; use one of account, ")

@@ -185,5 +185,11 @@ def test_without_a_secret_key_there_is_no_console(sqlite_url: str) -> None:
         create_app(hub)
 
 
+def test_a_secret_key_that_can_be_guessed_is_refused(sqlite_url: str) -> None:
+    hub = Hub(read_settings(database_url=sqlite_url, secret_key="x" * 15))
+    with pytest.raises(ConfigurationError, match="DLQ_SECRET_KEY is shorter than 16 characters"):
+        create_app(hub)
+
+
 def test_the_password_is_accepted_as_pasted(app: Flask) -> None:
     assert Visitor(app).log_in("  Maria ", PASSWORD).status_code == 303

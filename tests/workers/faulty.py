@@ -122,3 +122,22 @@ def starts_program(_event: Event) -> dict[str, Any]:
         [sys.executable, "-I", "-c", look], capture_output=True, text=True, check=True, timeout=20
     )
     return {"ignores": finished.stdout.split()}
+
+
+@hub.handler("interrupts", policy=FAST)
+def interrupts(_event: Event) -> None:
+    raise KeyboardInterrupt
+
+
+@hub.handler("writes_everywhere", policy=SHORT)
+def writes_everywhere(_event: Event) -> None:
+    for descriptor in range(3, 40):
+        try:
+            os.write(descriptor, b"junk")
+        except OSError:
+            continue
+
+
+@hub.handler("forks", policy=FAST)
+def forks(_event: Event) -> None:
+    os.fork()

@@ -75,3 +75,28 @@ def test_program_that_a_handler_starts_can_be_stopped_by_signals(sqlite_table: T
     sqlite_table.start_worker("--slots", "1")
     event = sqlite_table.ended(sqlite_table.enqueue("starts_program"))
     assert event.result == {"ignores": []}
+
+
+def test_keyboard_interrupt_of_a_handler_is_an_answer_of_its_event(sqlite_table: Table) -> None:
+    sqlite_table.start_worker("--slots", "1")
+    event = sqlite_table.ended(sqlite_table.enqueue("interrupts"))
+    assert (event.status, event.reason, event.error_type) == ("dead", "unclassified", "KeyboardInterrupt")
+    assert event.attempts == 1
+
+
+def test_handler_that_writes_into_pipes_of_the_worker_harms_only_its_own_event(postgres_table: Table) -> None:
+    table = postgres_table
+    worker = table.start_worker("--slots", "1")
+    event = table.reached(table.enqueue("writes_everywhere"), "done", "dead")
+    assert event.reason in (None, "orphaned")
+    assert table.ended(table.enqueue("noop")).status == "done"
+    assert worker.running
+
+
+def test_copy_of_a_process_that_a_handler_forked_answers_for_nobody(sqlite_table: Table) -> None:
+    table = sqlite_table
+    table.start_worker("--slots", "1")
+    forked = [table.enqueue("forks") for _ in range(3)]
+    others = [table.enqueue("noop") for _ in range(10)]
+    assert {table.ended(id_).status for id_ in (*forked, *others)} == {"done"}
+    assert {table.ended(id_).total_attempts for id_ in others} == {1}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from flask import Response, abort, request, url_for
@@ -9,7 +10,7 @@ from flask_smorest import Blueprint
 
 from dlq_console.hub.known import check_kind
 from dlq_console.store import queries
-from dlq_console.store.filters import EventFilter
+from dlq_console.store.filters import EventFilter, FilterError
 from dlq_console.store.people import Permission
 from dlq_console.web.api import problems, schemas
 from dlq_console.web.api.access import caller, demand, found, require_token
@@ -17,6 +18,10 @@ from dlq_console.web.api.bodies import ExactParser
 from dlq_console.web.api.representation import Document, event_json, page_json, to_text
 from dlq_console.web.hub import hub
 
+#: What a list may be asked by.
+LIST_PARAMETERS = frozenset(
+    {"account", "cursor", "entity", "from", "kind", "limit", "q", "reason", "since", "status", "to"}
+)
 #: Largest body, in bytes.
 BODY_LIMIT = 1024 * 1024
 
@@ -46,6 +51,7 @@ def guard() -> None:
 def list_events(arguments: dict[str, Any]) -> Response:
     """Events that match a filter, newest first."""
     asking = demand(Permission.VIEW)
+    _refuse_unknown(request.args)
     flt = EventFilter.parse(request.args)
     store = hub().store
     page = queries.events_page(
@@ -124,3 +130,11 @@ def _everything(event_id: int) -> Document:
 
 def _json(document: Document, status: int = 200) -> Response:
     return Response(to_text(document), status, mimetype="application/json")
+
+
+def _refuse_unknown(parameters: Iterable[str]) -> None:
+    """A misspelt filter must not answer everything: somebody may act on all that comes back."""
+    for name in parameters:
+        if name not in LIST_PARAMETERS:
+            known = ", ".join(sorted(LIST_PARAMETERS))
+            raise FilterError(f"{name}: there is no such filter; use one of {known}.")
