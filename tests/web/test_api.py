@@ -156,7 +156,6 @@ def test_a_list_shows_no_payload(desk: Desk, ci: Program) -> None:
         ("since=1h", 3),
         ("to=2020-01-01T00:00Z", 0),
         ("kind=nobody.has.this", 0),
-        ("colour=red", 3),
     ],
 )
 def test_the_filter_is_that_of_the_pages(desk: Desk, ci: Program, query: str, expected: int) -> None:
