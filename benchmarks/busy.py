@@ -1,4 +1,4 @@
-"""What makes a database busy while something else is measured? A worker that never pauses."""
+"""What makes a database busy while something else is measured? A worker with a steady stream of events."""
 
 from __future__ import annotations
 
@@ -13,14 +13,18 @@ from dlq_console.store import claims, presence, transitions
 from dlq_console.store.store import Store
 from dlq_console.workers.runner import READY_USED
 
+#: Events per second: 720,000 an hour. Real handlers wait for an outside system, so workers are busy long before
+#: a processor is.
+RATE = 200
+
 _context = multiprocessing.get_context("spawn")
 
 
 @contextmanager
 def busy_worker(url: str) -> Iterator[list[float]]:
-    """A process that claims and completes no-op events one by one, as fast as it can, inside the block.
+    """A process that claims and completes RATE no-op events per second, one by one, inside the block.
 
-    Yields a list that holds its events per second once the block was left.
+    Yields a list that holds how many per second it really were, once the block was left.
     """
     rate: list[float] = []
     stop = _context.Event()
@@ -42,7 +46,9 @@ def _work(url: str, stop: Event, answer: Connection) -> None:
     presence.announce(store, worker, mode="table", slots=2)
     completed, ready_until, began = 0, 0.0, monotonic()
     ready: list[claims.ReadyAccount] = []
-    while not stop.is_set():
+    turns = 0
+    while not stop.wait(max(0.0, began + turns / RATE - monotonic())):
+        turns += 1
         if monotonic() >= ready_until:
             ready = claims.ready_accounts(store)
             ready_until = monotonic() + READY_USED

@@ -78,8 +78,9 @@ def work_bare(start: Start, url: str, batch: int, seconds: float) -> Seen:
     """The same statements by bare psycopg: no hub, no SQLAlchemy, rows left as they come."""
     store = Store(url)
     connection = bare_connection(store)
-    claim, complete = (
-        bare_statement(store, one) for one in (claims.CLAIM_POSTGRES, transitions.COMPLETE_MANY)
+    claim = bare_statement(store, claims.CLAIM_POSTGRES)
+    one, many = (
+        bare_statement(store, each) for each in (transitions.COMPLETE_ONE, transitions.COMPLETE_MANY)
     )
     names = [f"filial-{number}" for number in range(ACCOUNTS)]
     always = {"limit": batch, "slots": 0, "locked": "[]", "worker": "bare", "lease_seconds": 30}
@@ -93,7 +94,10 @@ def work_bare(start: Start, url: str, batch: int, seconds: float) -> Seen:
         rows = connection.execute(claim, values).fetchall()
         took.append(monotonic() - now)
         runs = [{"id": row[_ID], "epoch": row[_EPOCH], "result": None} for row in rows]
-        completed += connection.execute(complete, {"runs": json.dumps(runs)}).rowcount
+        if len(runs) == 1:
+            completed += connection.execute(one, runs[0] | {"worker": "bare"}).rowcount
+        else:
+            completed += connection.execute(many, {"runs": json.dumps(runs)}).rowcount
     return Seen(completed, monotonic() - began, took)
 
 

@@ -59,7 +59,14 @@ SELECT CAST(:id AS bigint), CAST(:cycle AS integer), CAST(:number AS integer), C
     CAST(:outcome AS text), CAST(:error_type AS text), CAST(:error AS text), CAST(:traceback AS text),
     CAST(:verdict AS text), CAST(:fingerprint AS text), CAST(:wait AS double precision), CAST(:worker AS text)
 """
-#: Many plain completions by one statement, their rows locked in the order of ids.
+#: The attempt of a plain completion says nothing that its row does not say.
+_DONE_ATTEMPT = f"""
+INSERT INTO {{attempt}} (event_id, cycle, number, lease_epoch, kind, account, due_at, started_at, ended_at, outcome, worker)
+SELECT id, cycle, attempts, lease_epoch, kind, account, due_at, started_at, {{now}}, '{Outcome.DONE}', worker FROM changed
+"""
+#: By far the most frequent ending of all, so it has a short form.
+COMPLETE_ONE = f"WITH changed AS ({COMPLETE} RETURNING *, CAST(:worker AS text) AS worker) {_DONE_ATTEMPT}"
+#: Many of them by one statement, their rows locked in the order of ids.
 COMPLETE_MANY = f"""
 WITH held AS MATERIALIZED (
     SELECT e.id, e.lease_owner, r.result
@@ -69,10 +76,7 @@ WITH held AS MATERIALIZED (
 ), changed AS (
     UPDATE {{event}} AS e SET {_COMPLETED.replace(":result", "held.result")} FROM held WHERE e.id = held.id
     RETURNING e.*, held.lease_owner AS worker
-)
-INSERT INTO {{attempt}} (event_id, cycle, number, lease_epoch, kind, account, due_at, started_at, ended_at, outcome, worker)
-SELECT id, cycle, attempts, lease_epoch, kind, account, due_at, started_at, {{now}}, '{Outcome.DONE}', worker FROM changed
-RETURNING event_id, lease_epoch
+) {_DONE_ATTEMPT} RETURNING event_id, lease_epoch
 """
 AUDIT = """
 INSERT INTO {audit} (at, actor, action, event_id, subject, note, before, after)
@@ -205,6 +209,9 @@ def end_in(
     store: Store, connection: Connection, event: Event, ending: Ending, *, lapsed_only: bool = False
 ) -> bool:
     """`end` in the transaction of `connection`, which may also change something else, such as a scope."""
+    if not store.sqlite and _is_plain(ending) and not lapsed_only:
+        mine = {"id": event.id, "epoch": event.lease_epoch, "worker": event.lease_owner}
+        return connection.execute(store.statement(COMPLETE_ONE), ending.values | mine).rowcount == 1
     update = ending.template + (_LAPSED if lapsed_only else "")
     parameters = ending.values | _attempt(event, ending)
     if ending.outcome is Outcome.RELEASED and ending.failure is None:
