@@ -122,8 +122,8 @@ def ask_for(port: int, cookie: str, seconds: float, pace: float) -> list[Seen]:
     """Eight clients for some seconds; `pace` is the mean time between two pages of one of them, 0 for a closed loop."""
 
     def visit(number: int) -> list[Seen]:
-        client, seen, due = Client(port, cookie), [], monotonic()
-        chance = random.Random(number)
+        client, seen, chance = Client(port, cookie), [], random.Random(number)
+        due = monotonic() + chance.uniform(0, pace)
         until = monotonic() + seconds
         while (now := monotonic()) < until:
             time.sleep(max(0.0, due - now))

@@ -20,7 +20,7 @@ from dlq_console.store.store import Store
 #: Largest exact count of all dead letters; less than that of a filtered list, because it is on every page.
 TOTAL_CAP = 1_000
 #: About how many of the newest dead letters the biggest cause is looked for among.
-CAUSE_SAMPLE = 500
+CAUSE_SAMPLE = 200
 #: Most values offered for one field of the filter.
 MAX_CHOICES = 200
 
