@@ -73,10 +73,11 @@
       (field) => field.value !== field.defaultValue || field === document.activeElement,
     );
 
-  // Parts that come along with an answer wait while somebody writes in their place.
+  // Parts that come along with an answer wait while somebody writes in their place. Where the answer itself claims the
+  // focus it keeps it: whether the pressed button has lost it by now depends on when the browser last drew.
   document.addEventListener("htmx:oobBeforeSwap", (event) => {
     const { target } = event.detail;
-    if (target.contains(document.activeElement)) focusLost = target.id;
+    if (target.contains(document.activeElement)) focusLost ??= target.id;
     if (hasTypedText(target)) event.detail.shouldSwap = false;
   });
 

@@ -155,7 +155,7 @@ def test_an_operator_finds_reads_fixes_reprocesses_and_sees_it_succeed(
     erp.locator(
         "form[action$='/register']", has=erp.locator(f"input[name=code][value='{code[1]}']")
     ).get_by_role("button").click()
-    erp.close()
+    erp.wait_for_url(f"{workshop.erp}/filial-sp?registered={code[1]}")
 
     # Run it again, and see the truth without reloading.
     page.get_by_role("button", name=words.reprocess, exact=True).click()
