@@ -5,9 +5,9 @@ from __future__ import annotations
 from dlq_console.errors import ActionNotAllowed, EventNotFound, PayloadRefused
 from dlq_console.hub.policy import DEFAULT_POLICY
 from dlq_console.redact import redact_text
-from dlq_console.store import transitions
+from dlq_console.store import lanes, transitions
 from dlq_console.store.keys import check_text
-from dlq_console.store.states import Action, allows
+from dlq_console.store.states import SKIPPABLE, Action, Status, allows
 from dlq_console.store.store import Store
 
 #: Characters of a note that are kept.
@@ -88,6 +88,37 @@ def discard(
         )
         if epoch is None:
             raise _refusal(transitions.status_of(store, connection, event_id), Action.DISCARD)
+
+
+def skip_lane(store: Store, lane: str, *, actor: str, note: str | None = None) -> int:
+    """Let a lane go on without the event it stands behind, which is then a dead letter; returns the id of that event.
+
+    Raises:
+        EventNotFound: nothing stands in this lane.
+        ActionNotAllowed: its head is neither dead nor between two attempts, so it may still come to its end.
+    """
+    with store.write() as connection:
+        stands = lanes.lane_in(store, connection, lane)
+        if stands.head is None:
+            raise EventNotFound(
+                f"Nothing waits in the lane {lane}; `lanes list` shows those in which something does."
+            )
+        status = str(stands.status)
+        if status not in SKIPPABLE or not lanes.let_go(store, connection, lane, stands.head, status):
+            message = f"The lane stands behind event {stands.head}, which is {status}; only a dead or failed one is skipped."
+            raise ActionNotAllowed(message, status=status, action="skip_lane")
+        transitions.record(
+            store,
+            connection,
+            actor=check_text(actor, "actor", max_length=ACTOR_LIMIT),
+            action="skip_lane",
+            event_id=stands.head,
+            subject=lane,
+            note=clean_note(note),
+            before=status,
+            after=Status.DEAD,
+        )
+    return stands.head
 
 
 def clean_note(note: str | None) -> str | None:

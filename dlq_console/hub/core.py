@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from dlq_console.errors import EventNotFound
-from dlq_console.hub import actions
+from dlq_console.hub import actions, async_enqueue
 from dlq_console.hub.dispatch import Message, Publisher
 from dlq_console.hub.enqueue import AnySession, Enqueued, NewEvent, OnDuplicate
 from dlq_console.hub.entrance import Entrance
@@ -25,6 +25,9 @@ from dlq_console.store.ingest import Ingested, Intention
 from dlq_console.store.kinds import PublishedKind
 from dlq_console.store.presence import new_worker_id
 from dlq_console.store.store import Store
+
+if TYPE_CHECKING:
+    from dlq_console.hub.async_enqueue import AnyAsyncSession
 
 
 class HubCore:
@@ -113,6 +116,8 @@ class HubCore:
         version: str | None = None,
         run_at: datetime | None = None,
         expires_at: datetime | None = None,
+        ordering_key: str | None = None,
+        serial: bool | None = None,
         on_duplicate: OnDuplicate = "return",
         origin: str | None = None,
     ) -> Enqueued:
@@ -123,11 +128,16 @@ class HubCore:
             account: on whose account of the outside system.
             entity_id: the business number people know it by.
             payload: what the handler needs; any JSON value.
-            session: a SQLAlchemy Session or Connection whose transaction the event joins; None for its own.
+            session: a SQLAlchemy Session or Connection, or a DB-API connection such as Django's, whose transaction the
+                event joins; None for its own.
             idempotency_key: your own key instead of the one made from the content.
             version: makes the same content a new event (price 10, 12, and 10 again).
             run_at: not before this moment (aware).
             expires_at: not after this moment (aware).
+            ordering_key: events of the account with the same key are run one at a time, in order; None for what the
+                kind's policy says.
+            serial: True puts the event into the account's serial lane, whatever its kind; None for what the kind's
+                policy says.
             on_duplicate: "reprocess_dead" lets a dead event of the same key run again.
             origin: which program sent it, for the event page.
 
@@ -136,8 +146,6 @@ class HubCore:
             IdempotencyConflict: the same key was used before with another payload.
             StoreUnavailable: the database cannot be reached.
         """
-        if on_duplicate not in get_args(OnDuplicate):
-            raise ValueError('on_duplicate: write "return" or "reprocess_dead".')
         new = NewEvent(
             kind=kind,
             account=account,
@@ -147,8 +155,46 @@ class HubCore:
             version=version,
             run_at=run_at,
             expires_at=expires_at,
+            ordering_key=ordering_key,
+            serial=serial,
         )
         return self._enqueued(self._entrance.enter(new, session, origin, on_duplicate))
+
+    async def aenqueue(
+        self,
+        kind: str,
+        *,
+        account: str,
+        entity_id: str,
+        payload: Any,
+        session: AnyAsyncSession | None = None,
+        idempotency_key: str | None = None,
+        version: str | None = None,
+        run_at: datetime | None = None,
+        expires_at: datetime | None = None,
+        ordering_key: str | None = None,
+        serial: bool | None = None,
+        on_duplicate: OnDuplicate = "return",
+        origin: str | None = None,
+    ) -> Enqueued:
+        """As `enqueue`, without holding up the event loop.
+
+        The event joins the transaction of an AsyncSession or AsyncConnection of SQLAlchemy. Without one it is put in by
+        a thread: a call that is cancelled may still put it in, whole, and the same content again finds that event.
+        """
+        new = NewEvent(
+            kind=kind,
+            account=account,
+            entity_id=entity_id,
+            payload=payload,
+            idempotency_key=idempotency_key,
+            version=version,
+            run_at=run_at,
+            expires_at=expires_at,
+            ordering_key=ordering_key,
+            serial=serial,
+        )
+        return self._enqueued(await async_enqueue.enter(self._entrance, new, session, origin, on_duplicate))
 
     def enqueue_many(
         self, events: Iterable[NewEvent], *, session: AnySession | None = None, origin: str | None = None
@@ -173,9 +219,11 @@ class HubCore:
                 self._publisher = self._make_publisher()
             return self._publisher
 
-    def message(self, event_id: int, lease_epoch: int, kind: str, account: str) -> Message:
+    def message(
+        self, event_id: int, lease_epoch: int, kind: str, account: str, lane: str | None = None
+    ) -> Message:
         """The message that lets a worker run an event."""
-        return Message(event_id, lease_epoch, self.store.queue(account), self.policy(kind).timeout)
+        return Message(event_id, lease_epoch, self.store.queue(account, lane), self.policy(kind).timeout)
 
     def dispatch(self, messages: Sequence[Message]) -> int:
         """Send messages; those that could not be sent are marked, so that the relay sends them soon.
@@ -190,7 +238,10 @@ class HubCore:
 
     def _tell(self, entered: Sequence[tuple[Intention, Ingested]]) -> None:
         self.dispatch(
-            [self.message(each.id, each.lease_epoch, new.kind, new.account) for new, each in entered]
+            [
+                self.message(each.id, each.lease_epoch, new.kind, new.account, new.lane)
+                for new, each in entered
+            ]
         )
 
     # Out
@@ -200,7 +251,9 @@ class HubCore:
 
         Raises:
             EventNotFound: there is no such event.
+            TypeError: the id is no whole number.
         """
+        _check_id(event_id)
         event = queries.get_event(self.store, event_id)
         if event is None:
             raise EventNotFound(f"There is no event {event_id}; it may have been pruned.")
@@ -214,7 +267,9 @@ class HubCore:
 
         Raises:
             EventNotFound: there is no such event.
+            TypeError: the id is no whole number.
         """
+        _check_id(event_id)
         self._kinds.publish_new(self.worker)
         event = claims.claim_one(
             self.store, event_id, worker=self.worker, lease_seconds=self.settings.lease_seconds
@@ -276,7 +331,9 @@ class HubCore:
             EventNotFound: there is no such event.
             ActionNotAllowed: its status does not allow it; `.status` says which it is.
             PayloadRefused: an argument is beyond its limits.
+            TypeError: the id is no whole number.
         """
+        _check_id(event_id)
         actions.reprocess(
             self.store,
             event_id,
@@ -298,6 +355,25 @@ class HubCore:
         Raises:
             EventNotFound: there is no such event.
             ActionNotAllowed: its status does not allow it; `.status` says which it is.
+            TypeError: the id is no whole number.
         """
+        _check_id(event_id)
         actions.discard(self.store, event_id, actor=actor, note=note, seen_epoch=seen_epoch)
         return self.get(event_id)
+
+    def skip_lane(self, lane: str, *, actor: str, note: str | None = None) -> Event:
+        """Let a lane go on without the dead or failing event it stands behind; returns that event, a dead letter now.
+
+        Raises:
+            EventNotFound: nothing waits in this lane.
+            ActionNotAllowed: the event it stands behind may still run; `.status` says what it is.
+        """
+        return self.get(actions.skip_lane(self.store, lane, actor=actor, note=note))
+
+
+def _check_id(event_id: object) -> None:
+    """Refuse what is no id. True would be taken for event 1."""
+    if not isinstance(event_id, int) or isinstance(event_id, bool):
+        raise TypeError(
+            f"event_id: write the whole number that enqueue returned as .id, not {event_id!r:.80}."
+        )

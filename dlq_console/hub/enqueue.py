@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session, scoped_session
@@ -13,7 +13,25 @@ from sqlalchemy.orm import Session, scoped_session
 from dlq_console.store.events import Event
 
 OnDuplicate = Literal["return", "reprocess_dead"]
-AnySession = Session | scoped_session[Any] | Connection
+
+
+class DatabaseConnection(Protocol):
+    """A DB-API connection, such as psycopg's, sqlite3's or Django's."""
+
+    @property
+    def cursor(self) -> Callable[..., Any]:
+        """Makes a cursor."""
+
+    @property
+    def commit(self) -> Callable[..., Any]:
+        """Commits."""
+
+    @property
+    def rollback(self) -> Callable[..., Any]:
+        """Rolls back."""
+
+
+AnySession = Session | scoped_session[Any] | Connection | DatabaseConnection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +46,8 @@ class NewEvent:
     version: str | None = None
     run_at: datetime | None = None
     expires_at: datetime | None = None
+    ordering_key: str | None = None
+    serial: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,27 +70,3 @@ class Enqueued:
     def event(self) -> Event:
         """The event as it is now; inside an open transaction only that transaction can see it."""
         return self.load(self.id)
-
-
-def connection_of(session: object, dialect: str) -> Connection:
-    """The SQLAlchemy connection that `session` works on; its transaction is the one the event joins.
-
-    Args:
-        session: a Session, a `scoped_session` or a Connection.
-        dialect: name of the hub's own database; the tables can only be in a database of that make.
-
-    Raises:
-        TypeError: it is something else, or a connection to a database of another make.
-    """
-    if isinstance(session, scoped_session):
-        session = session()
-    connection = session.connection() if isinstance(session, Session) else session
-    if not isinstance(connection, Connection):
-        name = type(session).__name__
-        raise TypeError(f"enqueue(session=...) takes a SQLAlchemy Session or Connection, not {name}.")
-    if connection.dialect.name != dialect:
-        raise TypeError(
-            f"enqueue(session=...) joins a transaction of the hub's own {dialect} database, "
-            f"not of one on {connection.dialect.name}."
-        )
-    return connection

@@ -16,7 +16,7 @@ from dlq_console.store.store import Store
 BELIEVED = 15
 
 #: Fields of a policy that producers and steps need where they do not have the handler.
-_PUBLISHED = ("base_delay", "max_delay", "jitter", "max_wait")
+_PUBLISHED = ("base_delay", "max_delay", "jitter", "max_wait", "order", "on_dead")
 
 
 class KnownKinds:
@@ -64,5 +64,6 @@ class KnownKinds:
         known = self.published().get(kind)
         if known is None:
             return DEFAULT_POLICY
-        values = {name: known.policy[name] for name in _PUBLISHED}
+        # A worker of an earlier version publishes less.
+        values = {name: known.policy[name] for name in _PUBLISHED if name in known.policy}
         return replace(DEFAULT_POLICY, max_attempts=known.max_attempts, timeout=known.timeout, **values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, fields
+from dataclasses import InitVar, dataclass, fields
 from typing import Any, Literal, TypeGuard
 
 from dlq_console.errors import ConfigurationError, PayloadRefused
@@ -26,6 +26,11 @@ class Policy:
         timeout: how long one run may take.
         provider: the outside system, where several accounts share it.
         retry_on: errors of the handler that are tried again besides `TransientError`.
+        order: "key" runs the events of one ordering key (the entity id unless the producer names one) one at a time and
+            in order, "account" all events of an account, whatever their kind; "none" as they come.
+        on_dead: what the death of such an event means for those behind it: "block" stops its lane until a person acts,
+            "skip" lets them go on. None is "block" for the order "account" and "skip" for "key".
+        serial: True is short for order="account".
         on_unknown: what follows `OutcomeUnknown`: "retry", or "hold" for a person to decide.
         max_age: an event older than this is dead `too_old` instead of being run.
         max_wait: longest time from due to start, closed doors included; then dead `expired`.
@@ -36,13 +41,17 @@ class Policy:
     max_delay: float = 3600
     jitter: float | Literal["full"] = 0.2
     timeout: float = 60
+    order: Literal["none", "key", "account"] = "none"
+    on_dead: Literal["block", "skip"] | None = None
     provider: str | None = None
     retry_on: tuple[type[BaseException], ...] = (ConnectionError, TimeoutError)
     on_unknown: Literal["retry", "hold"] = "retry"
     max_age: float | None = None
     max_wait: float = 604_800
+    serial: InitVar[bool] = False
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, serial: bool) -> None:
+        self._check_order(serial)
         if not _is_whole(self.max_attempts) or not 1 <= self.max_attempts <= MOST_ATTEMPTS:
             raise _wrong("max_attempts", f"a whole number from 1 to {MOST_ATTEMPTS}")
         for name in ("base_delay", "max_delay", "timeout", "max_wait"):
@@ -57,6 +66,14 @@ class Policy:
             object.__setattr__(self, "provider", _provider(self.provider))
         if not _are_errors(self.retry_on):
             raise _wrong("retry_on", "a tuple of exception classes")
+
+    def _check_order(self, serial: bool) -> None:
+        if serial and self.order == "none":
+            object.__setattr__(self, "order", "account")
+        if self.order not in ("none", "key", "account") or (serial and self.order != "account"):
+            raise _wrong("order", '"none", "key" or "account"; serial=True is short for "account"')
+        if self.on_dead not in (None, "block", "skip"):
+            raise _wrong("on_dead", '"block" or "skip"')
 
     def delay_after(self, attempt: int) -> float:
         """Seconds to wait after `attempt` (counted from 1) has failed, shuffled."""

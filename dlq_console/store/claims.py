@@ -13,16 +13,22 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
 
 from dlq_console.store.cursors import MAX_ID
 from dlq_console.store.events import DEFAULT_MAX_ATTEMPTS, EVENT_COLUMNS, Event, event_from_row
+from dlq_console.store.lanes import IS_FIRST
 from dlq_console.store.presence import SLOTS
 from dlq_console.store.scopes import METHOD_AND_PROVIDER_OPEN
 from dlq_console.store.store import Store
+
+Answer = TypeVar("Answer")
 
 #: Claimed in this order: live work, then retries, then bulk work.
 LIVE, RETRY, BULK = 0, 1, 2
@@ -94,7 +100,7 @@ _RETURNING = ", ".join(EVENT_COLUMNS)
 _CANDIDATES = f"""
     SELECT e.id FROM {{event}} e
     WHERE {_READY} AND e.account = a.account AND e.priority = p.priority AND {_NOW_DUE}
-        AND {METHOD_AND_PROVIDER_OPEN}
+        AND {METHOD_AND_PROVIDER_OPEN} AND {IS_FIRST}
     ORDER BY e.account, e.priority, e.next_run_at, e.id LIMIT a.room FOR NO KEY UPDATE SKIP LOCKED
 """
 
@@ -130,7 +136,7 @@ UPDATE {{event}} AS e SET {_TAKE}
 WHERE {_READY} AND e.id IN (
     SELECT e.id FROM {{event}} e
     WHERE {_READY} AND e.account = :account AND e.priority = :priority AND {_NOW_DUE}
-        AND {METHOD_AND_PROVIDER_OPEN}
+        AND {METHOD_AND_PROVIDER_OPEN} AND {IS_FIRST}
     ORDER BY e.account, e.priority, e.next_run_at, e.id LIMIT :room
 )
 RETURNING {_RETURNING}
@@ -139,7 +145,8 @@ RETURNING {_RETURNING}
 _ROOM_OF_EVENT = _ROOM.replace("a.account", "e.account")
 CLAIM_ONE = f"""
 UPDATE {{event}} AS e SET {_TAKE}
-WHERE e.id = :id AND {_READY} AND {_NOW_DUE} AND {METHOD_AND_PROVIDER_OPEN} AND EXISTS (
+WHERE e.id = :id AND (CAST(:epoch AS bigint) IS NULL OR e.lease_epoch = CAST(:epoch AS bigint))
+    AND {_READY} AND {_NOW_DUE} AND {METHOD_AND_PROVIDER_OPEN} AND {IS_FIRST} AND EXISTS (
     SELECT 1 FROM (SELECT 1 AS one) o LEFT JOIN {{scope}} s ON s.type = 'account' AND s.name = e.account
     WHERE {_ACCOUNT_OPEN} AND {_ROOM_OF_EVENT} > 0 AND (s.max_running IS NULL OR :locked = 1)
 )
@@ -209,9 +216,22 @@ def claim(
     # are. The others are asked only when those had less to give than they seemed to.
     for asked in (accounts[:limit], accounts[limit:]):
         if asked and len(taken) < limit:
-            taken += _claim_from(store, asked, worker, limit - len(taken), lease_seconds)
+            look = partial(_claim_from, store, asked, worker, limit - len(taken), lease_seconds)
+            taken += _unless_overtaken(look) or []
     # RETURNING promises no order.
     return sorted(taken, key=lambda event: (event.due_at, event.id))
+
+
+def _unless_overtaken(claim_now: Callable[[], Answer]) -> Answer | None:
+    """`claim_now`, once more if another worker began an event of the same lane in the same moment."""
+    for _ in range(2):
+        try:
+            return claim_now()
+        except (
+            IntegrityError
+        ):  # the unique index of what runs in a lane; this statement writes no other unique value
+            continue
+    return None
 
 
 def _claim_from(
@@ -246,21 +266,40 @@ def claim_any(
 
 
 def claim_one(
-    store: Store, event_id: int, *, worker: str, slots: int = 0, lease_seconds: float = 30
+    store: Store,
+    event_id: int,
+    *,
+    worker: str,
+    slots: int = 0,
+    lease_seconds: float = 30,
+    epoch: int | None = None,
 ) -> Event | None:
-    """Take one event by its id; None when it is not due, not ready, or its account is closed or has no room."""
+    """Take one event by its id; None when it is not due, not ready, or its account is closed or has no room.
+
+    With an `epoch`, also None when the event has been claimed or acted upon since it had that one.
+    """
     if not 0 < event_id <= MAX_ID:
         return None
-    parameters = {"id": event_id, "worker": worker, "slots": slots, "lease_seconds": lease_seconds}
+    parameters: dict[str, object] = {
+        "id": event_id,
+        "epoch": epoch,
+        "worker": worker,
+        "slots": slots,
+        "lease_seconds": lease_seconds,
+    }
     if store.sqlite:
         with store.write() as connection:
             return _one(store, connection, parameters | {"locked": 1})
+    return _unless_overtaken(partial(_claim_one_postgres, store, parameters))
+
+
+def _claim_one_postgres(store: Store, parameters: dict[str, object]) -> Event | None:
     with store.single_statement() as connection:
         event = _one(store, connection, parameters | {"locked": 0})
     if event is not None:
         return event
     with store.write() as connection:
-        if connection.execute(store.statement(LOCK_ACCOUNT_OF), {"id": event_id}).first() is None:
+        if connection.execute(store.statement(LOCK_ACCOUNT_OF), {"id": parameters["id"]}).first() is None:
             return None
         return _one(store, connection, parameters | {"locked": 1})
 
@@ -275,7 +314,7 @@ def _one(store: Store, connection: Connection, parameters: dict[str, object]) ->
     row = (
         connection.execute(store.described_statement(CLAIM_ONE, EVENT_COLUMNS), parameters).mappings().first()
     )
-    return None if row is None else event_from_row(row, store.queue(row["account"]))
+    return None if row is None else event_from_row(row, store.queue(row["account"], row["lane"]))
 
 
 def _claim_postgres(
@@ -285,7 +324,7 @@ def _claim_postgres(
     rows = (
         connection.execute(store.described_statement(CLAIM_POSTGRES, EVENT_COLUMNS), asked).mappings().all()
     )
-    return [event_from_row(row, store.queue(row["account"])) for row in rows]
+    return [event_from_row(row, store.queue(row["account"], row["lane"])) for row in rows]
 
 
 def _claim_sqlite(
@@ -308,6 +347,6 @@ def _claim_sqlite(
                     .mappings()
                     .all()
                 )
-                taken += [event_from_row(row, store.queue(row["account"])) for row in rows]
+                taken += [event_from_row(row, store.queue(row["account"], row["lane"])) for row in rows]
                 room -= len(rows)
     return taken

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dlq_console.store.claims import BULK, LIVE, RETRY, ReadyAccount
+from dlq_console.store.lanes import IS_FIRST
 from dlq_console.store.scopes import METHOD_AND_PROVIDER_OPEN
 from dlq_console.store.store import Store
 
@@ -24,7 +25,7 @@ def _head(priority: int, lock: str) -> str:
     SELECT * FROM (
         SELECT e.id, e.dispatched_at, e.dispatch_count FROM {{event}} e
         WHERE e.status IN ('pending', 'failed') AND e.account = :account AND e.priority = {priority}
-            AND e.next_run_at <= {{now}} AND {METHOD_AND_PROVIDER_OPEN}
+            AND e.next_run_at <= {{now}} AND {METHOD_AND_PROVIDER_OPEN} AND {IS_FIRST}
         ORDER BY e.account, e.priority, e.next_run_at, e.id LIMIT :window {lock}
     ) AS head_{priority}
 """
@@ -42,7 +43,7 @@ WHERE status || '' IN ('pending', 'failed') AND id IN (
         * CASE WHEN h.dispatch_count < 1 THEN 1 WHEN h.dispatch_count < 2 THEN 3 WHEN h.dispatch_count < 3 THEN 9
           WHEN h.dispatch_count < 4 THEN 27 ELSE 81 END) AS {{duration}})
 )
-RETURNING id, lease_epoch, kind, account
+RETURNING id, lease_epoch, kind, account, lane
 """
 
 
@@ -71,6 +72,7 @@ class ToSend:
     lease_epoch: int
     kind: str
     account: str
+    lane: str | None = None
 
 
 def take_unsent(store: Store, ready: ReadyAccount, window: int) -> list[ToSend]:
@@ -80,7 +82,8 @@ def take_unsent(store: Store, ready: ReadyAccount, window: int) -> list[ToSend]:
     with store.single_statement() as connection:
         rows = connection.execute(store.statement(template), parameters).all()
     return sorted(
-        (ToSend(row.id, row.lease_epoch, row.kind, row.account) for row in rows), key=lambda event: event.id
+        (ToSend(row.id, row.lease_epoch, row.kind, row.account, row.lane) for row in rows),
+        key=lambda event: event.id,
     )
 
 

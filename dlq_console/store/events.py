@@ -71,7 +71,7 @@ class EventSummary:
     bulk_id: int | None
     trace_context: str | None
     #: Why a due event does not run: `time`, `account_closed`, `method_closed`, `provider_closed`, `no_handler`,
-    #: `no_worker`; None where nothing holds it up. Computed when read, never stored.
+    #: `no_worker`; `earlier_event` for a blocked one; None where nothing holds it up. Computed when read, never stored.
     waiting_for: str | None = None
     #: Until when, where that is known.
     waiting_until: datetime | None = None

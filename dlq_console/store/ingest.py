@@ -18,6 +18,7 @@ from dlq_console.errors import IdempotencyConflict, PayloadRefused
 from dlq_console.store import keys
 from dlq_console.store.canonical import read_payload
 from dlq_console.store.clock import to_microseconds
+from dlq_console.store.lanes import is_held_up
 from dlq_console.store.store import Store
 
 #: Rows, and characters of their payloads, per statement of `insert_many`.
@@ -33,8 +34,9 @@ _DUE = "{greatest}({now}, coalesce({run_at}, {now}))"
 _GIVE_UP = "{least}(coalesce({expires_at}, {due} + {max_wait}), {due} + {max_wait})"
 
 _COLUMNS = """
-    kind, account, entity_id, idempotency_key, payload_hash, effect_key, version, payload, max_attempts, origin,
-    trace_context, expires_at, status, due_at, next_run_at, give_up_at, dispatched_at, created_at, updated_at
+    kind, account, entity_id, idempotency_key, payload_hash, effect_key, version, payload, ordering_key, lane, on_dead,
+    max_attempts, origin, trace_context, expires_at, status, due_at, next_run_at, give_up_at, dispatched_at, created_at,
+    updated_at
 """
 
 
@@ -48,24 +50,30 @@ def _insert(source: str, fields: Mapping[str, str]) -> str:
         "effect_key",
         "version",
         "payload",
+        "ordering_key",
+        "lane",
+        "on_dead",
     )
     rest = ("max_attempts", "origin", "trace_context", "expires_at")
     due = _DUE.replace("{run_at}", fields["run_at"])
     give_up = _GIVE_UP.replace("{due}", due)
     give_up = give_up.replace("{expires_at}", fields["expires_at"]).replace("{max_wait}", fields["max_wait"])
-    sent = f"CASE WHEN {fields['sent']} AND {due} <= {{now}} THEN {{now}} END"
+    waits = is_held_up(fields["lane"])
+    if follows := fields.get("follows"):
+        waits = f"({waits} OR {follows})"
+    sent = f"CASE WHEN {fields['sent']} AND {due} <= {{now}} AND NOT {waits} THEN {{now}} END"
     columns = ", ".join(fields[name] for name in (*words, *rest))
     return f"""
 INSERT INTO {{event}} ({_COLUMNS})
-SELECT {columns}, 'pending', {due}, {due}, {give_up}, {sent}, {{now}}, {{now}} {source}
+SELECT {columns}, CASE WHEN {waits} THEN 'blocked' ELSE 'pending' END, {due}, {due}, {give_up}, {sent}, {{now}}, {{now}} {source}
 ON CONFLICT (idempotency_key) DO NOTHING
-RETURNING id, idempotency_key, dispatched_at
+RETURNING id, idempotency_key, status, dispatched_at
 """
 
 
 _TEXTS = (
-    "kind", "account", "entity_id", "idempotency_key", "payload_hash", "effect_key", "version", "payload", "origin",
-    "trace_context",
+    "kind", "account", "entity_id", "idempotency_key", "payload_hash", "effect_key", "version", "payload", "ordering_key",
+    "lane", "on_dead", "origin", "trace_context",
 )  # fmt: skip
 
 INSERT_ONE = _insert(
@@ -84,15 +92,15 @@ INSERT_ONE = _insert(
 #: Many rows travel as one JSON parameter: one short statement, whatever their number.
 INSERT_MANY_POSTGRES = _insert(
     "FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS r(place integer, kind text, account text, entity_id text, "
-    "idempotency_key text, payload_hash text, effect_key text, version text, payload text, max_attempts integer, "
-    "origin text, trace_context text, expires_at timestamptz, run_at timestamptz, max_wait double precision, sent boolean) "
+    "idempotency_key text, payload_hash text, effect_key text, version text, payload text, ordering_key text, lane text, "
+    "on_dead text, follows boolean, max_attempts integer, origin text, trace_context text, expires_at timestamptz, run_at timestamptz, max_wait double precision, sent boolean) "
     "ORDER BY r.place",
-    {name: f"r.{name}" for name in (*_TEXTS, "max_attempts", "expires_at", "run_at", "sent")}
+    {name: f"r.{name}" for name in (*_TEXTS, "follows", "max_attempts", "expires_at", "run_at", "sent")}
     | {"max_wait": "make_interval(secs => r.max_wait)"},
 )
 _SQLITE_FIELDS = {
     name: f"json_extract(r.value, '$.{name}')"
-    for name in (*_TEXTS, "max_attempts", "expires_at", "run_at", "max_wait", "sent")
+    for name in (*_TEXTS, "follows", "max_attempts", "expires_at", "run_at", "max_wait", "sent")
 }
 INSERT_MANY_SQLITE = _insert(
     "FROM json_each(:rows) AS r WHERE true ORDER BY json_extract(r.value, '$.place')",
@@ -131,6 +139,10 @@ class Intention:
     effect_key: str
     version: str | None
     payload: str
+    ordering_key: str | None
+    lane: str | None
+    #: `block` or `skip` for an event of a lane.
+    on_dead: str | None
     max_attempts: int | None
     origin: str | None
     trace_context: str | None
@@ -162,6 +174,9 @@ def intention(
     idempotency_key: object = None,
     run_at: datetime | None = None,
     expires_at: datetime | None = None,
+    ordering_key: str | None = None,
+    lane: str | None = None,
+    on_dead: str | None = None,
     origin: str | None = None,
     max_attempts: int | None = None,
     max_wait: float = 604_800,
@@ -204,6 +219,9 @@ def intention(
         effect_key=keys.effect_key(key),
         version=version_text,
         payload=text.stored,
+        ordering_key=ordering_key,
+        lane=lane,
+        on_dead=on_dead,
         max_attempts=max_attempts,
         origin=None if origin is None else keys.check_text(origin, "origin", max_length=MAX_ORIGIN),
         trace_context=None,
@@ -277,7 +295,7 @@ def _insert_chunk(
     store: Store, connection: Connection, news: Sequence[Intention], made: list[int]
 ) -> list[Ingested]:
     template = INSERT_MANY_SQLITE if store.sqlite else INSERT_MANY_POSTGRES
-    rows = json.dumps([_json_row(store, place, new) for place, new in enumerate(news)])
+    rows = json.dumps(_json_rows(store, news))
     inserted = {
         row.idempotency_key: row for row in connection.execute(store.statement(template), {"rows": rows})
     }
@@ -297,7 +315,7 @@ def _insert_chunk(
 
 def _new(row: Any) -> Ingested:
     return Ingested(
-        row.id, created=True, status="pending", lease_epoch=0, to_send=row.dispatched_at is not None
+        row.id, created=True, status=row.status, lease_epoch=0, to_send=row.dispatched_at is not None
     )
 
 
@@ -325,6 +343,17 @@ def count_duplicates(store: Store, connection: Connection, times: Mapping[int, i
 
 def _parameters(new: Intention) -> dict[str, Any]:
     return {name: getattr(new, name) for name in Intention.__slots__}
+
+
+def _json_rows(store: Store, news: Sequence[Intention]) -> list[dict[str, Any]]:
+    """The rows of one statement, which cannot see one another: each is told whether one of its lane stands before it."""
+    lanes: set[str] = set()
+    rows = []
+    for place, new in enumerate(news):
+        rows.append(_json_row(store, place, new) | {"follows": new.lane in lanes})
+        if new.lane is not None:
+            lanes.add(new.lane)
+    return rows
 
 
 def _json_row(store: Store, place: int, new: Intention) -> dict[str, Any]:

@@ -123,6 +123,8 @@ def _event(metadata: MetaData, prefix: str) -> Table:
         _text("version", null=True),
         _text("ordering_key", null=True),
         _text("lane", null=True),
+        # What its death means for its lane: `block` or `skip`; NULL outside of lanes.
+        _text("on_dead", null=True),
         _text("status"),
         _text("reason", null=True),
         Column("priority", SmallInteger, nullable=False, server_default=text("0")),
@@ -194,6 +196,9 @@ def _event_indexes(table: Table, prefix: str) -> None:
     partial("ready_ix", ready, c.account, c.priority, c.next_run_at, c.id)
     partial("give_up_ix", f"{ready} AND give_up_at IS NOT NULL", c.give_up_at, c.id)
     partial("running_ix", "status = 'running'", c.account, c.lease_until, c.id)
+    partial("lane_open_ix", "status IN ('pending', 'failed', 'running') AND lane IS NOT NULL", c.lane, c.id)
+    partial("lane_blocked_ix", "status = 'blocked'", c.lane, c.id)
+    partial("lane_stopped_ix", "status = 'dead' AND on_dead = 'block'", c.lane, c.id)
     partial("lane_running_uq", "status = 'running' AND lane IS NOT NULL", c.lane, unique=True)
     partial("dead_ix", "status = 'dead'", c.finished_at, c.id)
     partial("dead_kind_ix", "status = 'dead'", c.kind, c.finished_at, c.id)

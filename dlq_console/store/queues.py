@@ -1,4 +1,7 @@
-"""Which queue an account's work travels on: `<prefix>.<account>`, escaped so that two accounts never share one."""
+"""Which queue an account's work travels on: `<prefix>.<account>`, escaped so that two accounts never share one.
+
+Events of the account's serial lane travel on `<prefix>.<account>.serial`; no escaped account contains a dot of its own.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,12 @@ from hashlib import sha256
 #: hash behind a dot, which no escaped account contains.
 LONGEST = 150
 _KEPT = 100
+SERIAL_SUFFIX = ".serial"
 
 
 @lru_cache(maxsize=4096)
-def queue_name(prefix: str, account: str) -> str:
-    """The queue of `account`.
+def queue_name(prefix: str, account: str, *, serial: bool = False) -> str:
+    """The queue of `account`, or of its serial lane.
 
     Anything but `a-z 0-9 _ -` becomes its hexadecimal code point between tildes, so the name is readable for plain
     accounts, unique for every account, and never too long for a broker.
@@ -21,7 +25,7 @@ def queue_name(prefix: str, account: str) -> str:
     escaped = "".join(_escape(character) for character in account)
     if len(escaped) > LONGEST:
         escaped = f"{escaped[:_KEPT]}.{sha256(account.encode()).hexdigest()[:32]}"
-    return f"{prefix}.{escaped}"
+    return f"{prefix}.{escaped}{SERIAL_SUFFIX if serial else ''}"
 
 
 def _escape(character: str) -> str:

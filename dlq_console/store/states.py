@@ -77,6 +77,10 @@ ALLOWED: dict[Action, tuple[Status, ...]] = {
 }
 
 
+#: Statuses of the event that a lane stands behind in which a person may let the lane go on without it.
+SKIPPABLE = (Status.DEAD, Status.FAILED)
+
+
 def allows(action: Action, status: str) -> bool:
     """Tell whether `action` is allowed for an event in `status`."""
     return status in ALLOWED[action]

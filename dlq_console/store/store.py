@@ -11,6 +11,7 @@ from sqlalchemy import Connection, TextClause, TextualSelect, bindparam, column,
 from sqlalchemy.exc import DBAPIError
 
 from dlq_console.store.clock import DatabaseClock
+from dlq_console.store.lane_names import SERIAL_LANE
 from dlq_console.store.models import tables
 from dlq_console.store.queues import queue_name
 from dlq_console.store.session import Engines
@@ -56,9 +57,9 @@ class Store:
         """Whether the database is SQLite."""
         return self.engines.dialect == "sqlite"
 
-    def queue(self, account: str) -> str:
-        """The queue on which the work of `account` travels."""
-        return queue_name(self.queue_prefix, account)
+    def queue(self, account: str, lane: str | None = None) -> str:
+        """The queue on which an event of `account` in `lane` travels."""
+        return queue_name(self.queue_prefix, account, serial=lane is not None and lane.endswith(SERIAL_LANE))
 
     @contextmanager
     def write(self) -> Iterator[Connection]:

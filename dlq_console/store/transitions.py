@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 from dlq_console.store.claims import LIVE, RETRY
 from dlq_console.store.cursors import MAX_ID
 from dlq_console.store.events import EVENT_COLUMNS, Event, event_from_row
+from dlq_console.store.lanes import promote
 from dlq_console.store.states import ALLOWED, Action, Again, Outcome, Reason, Status
 from dlq_console.store.store import Store
 
@@ -91,6 +92,7 @@ UPDATE {event} SET status = 'dead', reason = CAST(:reason AS text), finished_at 
         WHEN died_with = CAST(:fingerprint AS text) THEN 'same' ELSE 'different' END,
     died_with = CAST(:fingerprint AS text)
 WHERE id = :id AND status IN ('pending', 'failed') AND give_up_at < {now}
+RETURNING lane
 """
 
 
@@ -99,20 +101,21 @@ def _allowed(action: Action) -> str:
 
 
 REPROCESS = f"""
-UPDATE {{event}} SET status = 'pending', reason = NULL, cycle = cycle + 1, attempts = 0, priority = {LIVE},
+UPDATE {{event}} SET status = CASE WHEN lane IS NULL THEN 'pending' ELSE 'blocked' END, reason = NULL, cycle = cycle + 1, attempts = 0, priority = {LIVE},
     lease_epoch = lease_epoch + 1, finished_at = NULL, died_again = NULL, dispatched_at = NULL, dispatch_count = 0,
     max_attempts = CAST(:max_attempts AS integer), expires_at = NULL,
     due_at = {{now}} + {{interval[after]}}, next_run_at = {{now}} + {{interval[after]}},
     give_up_at = {{now}} + {{interval[after]}} + {{interval[max_wait]}}, updated_at = {{now}}
 WHERE id = :id AND status IN ({_allowed(Action.REPROCESS)})
-RETURNING lease_epoch
+RETURNING lease_epoch, lane
 """
 DISCARD = f"""
 UPDATE {{event}} SET status = 'discarded', reason = '{Reason.OPERATOR}', finished_at = {{now}}, updated_at = {{now}},
     lease_epoch = lease_epoch + 1
 WHERE id = :id AND status IN ({_allowed(Action.DISCARD)})
-RETURNING lease_epoch
+RETURNING lease_epoch, lane
 """
+_AFTER = {Action.REPROCESS: Status.PENDING, Action.DISCARD: Status.DISCARDED}
 STATUS = "SELECT status FROM {event} WHERE id = :id"
 #: With the row locked until the act is written, so that the audit names the status it was taken from. A transaction
 #: on SQLite is the only writer anyway.
@@ -162,6 +165,11 @@ class Ending:
     #: Seconds until the next run.
     wait: float | None = None
 
+    @property
+    def is_last(self) -> bool:
+        """Whether the event will not run again by itself."""
+        return self.template in (COMPLETE, BURY)
+
 
 def completed(result: str | None, *, warning: Failure | None = None) -> Ending:
     """running -> done. `warning` stays on the attempt: it worked, but something about it should be seen."""
@@ -201,6 +209,9 @@ def end(store: Store, event: Event, ending: Ending, *, lapsed_only: bool = False
     Returns:
         False when this run no longer owns the event; then nothing was changed.
     """
+    if event.lane is not None and ending.is_last:
+        with store.write() as connection:
+            return end_in(store, connection, event, ending, lapsed_only=lapsed_only)
     with store.single_statement() as connection:
         return end_in(store, connection, event, ending, lapsed_only=lapsed_only)
 
@@ -208,7 +219,17 @@ def end(store: Store, event: Event, ending: Ending, *, lapsed_only: bool = False
 def end_in(
     store: Store, connection: Connection, event: Event, ending: Ending, *, lapsed_only: bool = False
 ) -> bool:
-    """`end` in the transaction of `connection`, which may also change something else, such as a scope."""
+    """`end` in the transaction of `connection`, which may also change something else, such as a scope.
+
+    The next event of its lane is let go in the same transaction.
+    """
+    ended = _end_in(store, connection, event, ending, lapsed_only=lapsed_only)
+    if ended and event.lane is not None and ending.is_last:
+        promote(store, connection, event.lane)
+    return ended
+
+
+def _end_in(store: Store, connection: Connection, event: Event, ending: Ending, *, lapsed_only: bool) -> bool:
     if not store.sqlite and _is_plain(ending) and not lapsed_only:
         mine = {"id": event.id, "epoch": event.lease_epoch, "worker": event.lease_owner}
         return connection.execute(store.statement(COMPLETE_ONE), ending.values | mine).rowcount == 1
@@ -238,7 +259,9 @@ def end_many(store: Store, runs: Sequence[tuple[Event, Ending]]) -> list[bool]:
     with store.write() as connection:
         # In the order of ids, as every writer of several rows, so that none can deadlock.
         in_order = sorted(runs, key=lambda run: run[0].id)
-        for plain, some in groupby(in_order, key=lambda run: not store.sqlite and _is_plain(run[1])):
+        for plain, some in groupby(
+            in_order, key=lambda run: not store.sqlite and _is_plain(run[1]) and run[0].lane is None
+        ):
             if plain:
                 ended |= _complete_many(store, connection, list(some))
             else:
@@ -308,7 +331,7 @@ def lapsed(store: Store, limit: int = 500) -> list[Event]:
     """Running events whose lease has lapsed: their worker died or froze."""
     with store.read() as connection:
         rows = connection.execute(store.statement(LAPSED), {"limit": limit}).mappings().all()
-    return [event_from_row(row, store.queue(row["account"])) for row in rows]
+    return [event_from_row(row, store.queue(row["account"], row["lane"])) for row in rows]
 
 
 def running_as(store: Store, event_id: int, owner: str) -> Event | None:
@@ -319,14 +342,14 @@ def running_as(store: Store, event_id: int, owner: str) -> Event | None:
             .mappings()
             .first()
         )
-    return None if row is None else event_from_row(row, store.queue(row["account"]))
+    return None if row is None else event_from_row(row, store.queue(row["account"], row["lane"]))
 
 
 def overdue(store: Store, limit: int = 500) -> list[Event]:
     """Events that were not started in time."""
     with store.read() as connection:
         rows = connection.execute(store.statement(OVERDUE), {"limit": limit}).mappings().all()
-    return [event_from_row(row, store.queue(row["account"])) for row in rows]
+    return [event_from_row(row, store.queue(row["account"], row["lane"])) for row in rows]
 
 
 def give_up(store: Store, event_id: int, failure: Failure) -> bool:
@@ -338,8 +361,11 @@ def give_up(store: Store, event_id: int, failure: Failure) -> bool:
         "error": failure.message,
         "fingerprint": failure.fingerprint,
     }
-    with store.single_statement() as connection:
-        return connection.execute(store.statement(GIVE_UP), parameters).rowcount == 1
+    with store.write() as connection:
+        row = connection.execute(store.statement(GIVE_UP), parameters).first()
+        if row is not None and row.lane is not None:
+            promote(store, connection, row.lane)
+        return row is not None
 
 
 def reprocess(
@@ -354,7 +380,10 @@ def reprocess(
     max_wait: float,
     seen_epoch: int | None = None,
 ) -> int | None:
-    """dead -> pending, a new cycle; returns the new epoch, or None when the event is not (any more) as seen."""
+    """dead -> pending (blocked behind an earlier event of its lane), a new cycle.
+
+    Returns the new epoch, or None when the event is not (any more) as seen.
+    """
     parameters = {"max_attempts": max_attempts, "after": after, "max_wait": max_wait}
     return _act(store, connection, REPROCESS, Action.REPROCESS, event_id, actor, note, seen_epoch, parameters)
 
@@ -414,10 +443,12 @@ def _act(
     parameters |= {"id": event_id, "seen": seen_epoch}
     status = store.statement(STATUS if store.sqlite else STATUS_LOCKED)
     before = connection.execute(status, {"id": event_id}).scalar()
-    epoch: int | None = connection.execute(store.statement(template), parameters).scalar()
-    if epoch is None:
+    changed = connection.execute(store.statement(template), parameters).first()
+    if changed is None:
         return None
-    after = Status.PENDING if action is Action.REPROCESS else Status.DISCARDED
+    if changed.lane is not None:
+        promote(store, connection, changed.lane)
+    after = status_of(store, connection, event_id) if changed.lane is not None else _AFTER[action]
     record(
         store,
         connection,
@@ -428,4 +459,5 @@ def _act(
         before=before,
         after=after,
     )
+    epoch: int = changed.lease_epoch
     return epoch

@@ -66,13 +66,13 @@ class RunEvent(_Task):
         self.losses: Losses = SimpleQueue()
         self.consumer: Any = None
 
-    def run(self, event_id: int, _lease_epoch: int) -> None:
-        """Run an event if it may run. The row is the truth, so the epoch of the message does not matter."""
+    def run(self, event_id: int, lease_epoch: int) -> None:
+        """Run an event if it may run, and if the message was sent for the run that is due."""
         if self._process is None or self._pid != os.getpid():
             self._pid = os.getpid()
             self._process = PoolProcess(self._hub, owner_of(self._worker, self._pid))
         hard_limit, _ = self.request.timelimit or (None, None)
-        self._process.run(event_id, hard_limit)
+        self._process.run(event_id, lease_epoch, hard_limit)
 
 
 class PoolProcess:
@@ -88,29 +88,32 @@ class PoolProcess:
         self._slots_until = 0.0
         self._look_after: dict[str, float] = {}
 
-    def run(self, event_id: int, hard_limit: float | None) -> None:
+    def run(self, event_id: int, epoch: int, hard_limit: float | None) -> None:
         """Claim the event, run it and send what may run next.
 
         Args:
             event_id: which event.
+            epoch: the one that the message names.
             hard_limit: seconds after which the main process kills this one, as the message says; None for never.
         """
         with self._signals.busy():
             try:
-                self._run(event_id, hard_limit)
+                self._run(event_id, epoch, hard_limit)
             except StoreUnavailable as error:
                 # Unclaimed, it is sent again; claimed, it is rescued when its lease lapses.
                 logger.warning("event %s: %s", event_id, error)
             except GiveBack:
                 logger.warning("event %s is given back", event_id)
 
-    def _run(self, event_id: int, hard_limit: float | None) -> None:
+    def _run(self, event_id: int, epoch: int, hard_limit: float | None) -> None:
         event = claims.claim_one(
             self._store,
             event_id,
             worker=self._owner,
             slots=self._slots_now(),
             lease_seconds=self._hub.settings.lease_seconds,
+            # A message of another epoch is a copy, or was sent before the database was restored from a backup.
+            epoch=epoch,
         )
         if event is None:
             dispatching.not_sent(self._store, [event_id])
@@ -145,7 +148,7 @@ class PoolProcess:
             return
         line = ReadyAccount(account, max_running=None, running=0, slots=self._slots)
         due = dispatching.take_unsent(self._store, line, 2 * line.limit)
-        self._hub.dispatch([self._hub.message(e.id, e.lease_epoch, e.kind, e.account) for e in due])
+        self._hub.dispatch([self._hub.message(e.id, e.lease_epoch, e.kind, e.account, e.lane) for e in due])
         self._look_after[account] = 0.0 if due else monotonic() + LOOK_PAUSE
 
 

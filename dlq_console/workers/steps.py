@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dlq_console.hub.core import HubCore
 from dlq_console.hub.execution import died
 from dlq_console.hub.failures import failure
-from dlq_console.store import claims, dispatching, presence, pruning, transitions
+from dlq_console.store import claims, dispatching, lanes, presence, pruning, transitions
 
 logger = logging.getLogger(__name__)
 
@@ -48,8 +48,13 @@ def relay(hub: HubCore) -> int:
             continue
         window = min(RELAY_WINDOW, 2 * ready.limit)
         due = dispatching.take_unsent(hub.store, ready, window)
-        sent += hub.dispatch([hub.message(e.id, e.lease_epoch, e.kind, e.account) for e in due])
+        sent += hub.dispatch([hub.message(e.id, e.lease_epoch, e.kind, e.account, e.lane) for e in due])
     return sent
+
+
+def promote(hub: HubCore) -> int:
+    """Let go the events that nothing of their lane stands before any more. Returns how many."""
+    return lanes.promote_waiting(hub.store)
 
 
 def prune(hub: HubCore) -> int:
@@ -80,6 +85,7 @@ class Step:
 STEPS = (
     Step("rescue", rescue, 3),
     Step("relay", relay, 1),
+    Step("promote", promote, 2),
     Step("expire", expire, 15),
     Step("forget_workers", forget_workers, 300),
     Step("prune", prune, 600),

@@ -25,6 +25,7 @@ class Permission(StrEnum):
     VIEW = "view"
     REPROCESS = "reprocess"
     DISCARD = "discard"
+    SKIP_LANE = "skip_lane"
     ENQUEUE = "enqueue"
     USERS = "users"
     TOKENS = "tokens"
@@ -35,6 +36,7 @@ PERMISSIONS: dict[Permission, Role] = {
     Permission.VIEW: Role.VIEWER,
     Permission.REPROCESS: Role.OPERATOR,
     Permission.DISCARD: Role.OPERATOR,
+    Permission.SKIP_LANE: Role.OPERATOR,
     Permission.ENQUEUE: Role.OPERATOR,
     Permission.USERS: Role.ADMIN,
     Permission.TOKENS: Role.ADMIN,

@@ -20,11 +20,12 @@ from dlq_console.store.events import (
     event_from_row,
     read_time,
 )
+from dlq_console.store.lanes import head_of
 from dlq_console.store.presence import DEAD_AFTER
 from dlq_console.store.queries.pages import summary
 from dlq_console.store.queries.routes import ANY, Accounts, prepared
 from dlq_console.store.reading import reading
-from dlq_console.store.states import READY
+from dlq_console.store.states import READY, Status
 from dlq_console.store.store import Store
 
 #: Most attempts and most acts that are read for one event; the newest ones.
@@ -54,7 +55,8 @@ SELECT {columns},
     EXISTS (
         SELECT 1 FROM {{worker}} w WHERE w.heartbeat_at > {{now}} - {{interval[{DEAD_AFTER}]}}
             AND (w.accounts IS NULL OR {_SERVES[sqlite]})
-    ) AS worker_alive
+    ) AS worker_alive,
+    CASE WHEN e.status = 'blocked' THEN {head_of("e.lane")} END AS blocked_by
 FROM {{event}} e LEFT JOIN {{kind}} k ON k.name = e.kind
 WHERE e.id = :id AND {visible}
 """
@@ -73,9 +75,11 @@ def get_event(store: Store, event_id: int, *, accounts: Accounts = None) -> Even
         row = connection.execute(prepared(store, template, parameters), parameters).mappings().one_or_none()
     if row is None:
         return None
-    event = event_from_row(row, store.queue(row["account"]))
+    event = event_from_row(row, store.queue(row["account"], row["lane"]))
     waiting_for, until = _waiting(row) if event.status in READY else (None, None)
-    return replace(event, waiting_for=waiting_for, waiting_until=until)
+    if event.status == Status.BLOCKED:
+        waiting_for = "earlier_event"
+    return replace(event, waiting_for=waiting_for, waiting_until=until, blocked_by=row["blocked_by"])
 
 
 def _waiting(row: RowMapping) -> tuple[str | None, datetime | None]:

@@ -166,4 +166,4 @@ def summary(store: Store, row: Row[Any]) -> EventSummary:
     for name in TIMES:
         values[name] = read_time(values[name])
     values["max_attempts"] = values["max_attempts"] or DEFAULT_MAX_ATTEMPTS
-    return EventSummary(**values, queue=store.queue(values["account"]))
+    return EventSummary(**values, queue=store.queue(values["account"], values["lane"]))

@@ -63,6 +63,7 @@ def _event(table: str) -> None:
         _text("version", null=True),
         _text("ordering_key", null=True),
         _text("lane", null=True),
+        _text("on_dead", null=True),
         _text("status"),
         _text("reason", null=True),
         sa.Column("priority", sa.SmallInteger(), nullable=False, server_default=sa.text("0")),
@@ -117,6 +118,11 @@ def _event_indexes(table: str) -> None:
     _partial(table, "ready_ix", ready, "account", "priority", "next_run_at", "id")
     _partial(table, "give_up_ix", f"{ready} AND give_up_at IS NOT NULL", "give_up_at", "id")
     _partial(table, "running_ix", "status = 'running'", "account", "lease_until", "id")
+    _partial(
+        table, "lane_open_ix", "status IN ('pending', 'failed', 'running') AND lane IS NOT NULL", "lane", "id"
+    )
+    _partial(table, "lane_blocked_ix", "status = 'blocked'", "lane", "id")
+    _partial(table, "lane_stopped_ix", "status = 'dead' AND on_dead = 'block'", "lane", "id")
     _partial(table, "lane_running_uq", "status = 'running' AND lane IS NOT NULL", "lane", unique=True)
     _partial(table, "dead_ix", "status = 'dead'", "finished_at", "id")
     _partial(table, "dead_kind_ix", "status = 'dead'", "kind", "finished_at", "id")
