@@ -52,13 +52,14 @@ def work(start: Start, url: str, batch: int, seconds: float) -> Seen:
     worker = presence.new_worker_id()
     # A single account may take three quarters of all slots: of twice as many as are used.
     presence.announce(store, worker, mode="table", slots=2 * batch)
+    accounts = claims.ReadyRound(store)
     ready: list[ReadyAccount] = []
     completed, took, ready_until = 0, [], 0.0
     start()
     began = monotonic()
     while (now := monotonic()) < began + seconds:
         if now >= ready_until:
-            ready = claims.ready_accounts(store)
+            ready = accounts.look()
             ready_until = now + READY_USED
         events = claims.claim(store, ready, worker=worker, limit=batch)
         took.append(monotonic() - now)

@@ -16,7 +16,7 @@ KINDS = ("order.create", "invoice.issue", "customer.update", "stock.move")
 _COLUMNS = """
     kind, account, entity_id, idempotency_key, payload_hash, effect_key, payload, status, reason, priority, attempts,
     total_attempts, max_attempts, lease_epoch, due_at, next_run_at, created_at, updated_at, started_at, finished_at,
-    error_type, last_error, verdict, fingerprint
+    error_type, last_error, verdict, fingerprint, lane, on_dead
 """
 #: Braces are doubled because a statement is a template.
 _PAYLOAD = """'{{"number": "' || n || '", "customer_code": "' || (1000 + n % 9000) || '",
@@ -38,6 +38,7 @@ class Group:
         status: of all of them.
         account: SQL for the account of row `n`.
         kind: SQL for its kind.
+        lane: SQL for its lane; its death does not stop it.
         age: SQL for how many seconds ago it was created; it ended or is due a second later.
     """
 
@@ -45,6 +46,7 @@ class Group:
     status: str
     account: str = f"'filial-' || (n % {ACCOUNTS})"
     kind: str = "CASE (n / 10) % 4 " + " ".join(f"WHEN {i} THEN '{k}'" for i, k in enumerate(KINDS)) + " END"
+    lane: str = "NULL"
     age: str = "(n % 2592000)"
 
 
@@ -72,7 +74,7 @@ def _insert(store: Store, group: Group, first: int) -> str:
         _PAYLOAD, f"'{group.status}'", "'exhausted'" if dead else "NULL", "0", f"{tried}",
         f"{tried}", "6", f"{tried}", later, later, created, later, ended, ended,
         "'TransientError'" if dead else "NULL", error if dead else "NULL", "'transient'" if dead else "NULL",
-        "'group-' || (n % 97)" if dead else "NULL",
+        "'group-' || (n % 97)" if dead else "NULL", group.lane, "'skip'",
     )  # fmt: skip
     series = _SERIES[store.sqlite].format(first=first, last=first + group.count - 1)
     return f"INSERT INTO {{event}} ({_COLUMNS}) SELECT {', '.join(values)} FROM {series} AS rows"  # noqa: S608 - constants of this module

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field, ValidationError, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, SettingsConfigDict
 
 from dlq_console.errors import ConfigurationError
 
 #: Languages the console speaks; the first is the default.
 LOCALES = ("pt_BR", "en")
+
+#: What the demo alone reads.
+DEMO_NAMES = ("DLQ_DEMO_ERP_URL",)
 
 _TABLE_PREFIX = re.compile(r"[a-z][a-z0-9_]{0,19}")
 _QUEUE_PREFIX = re.compile(r"[a-z0-9_-]{1,40}")
@@ -122,6 +126,26 @@ def read_settings(**values: Any) -> Settings:
         name = "_".join(str(part) for part in first["loc"]).upper()
         reason = first["msg"].removeprefix("Value error, ")
         raise ConfigurationError(f"DLQ_{name} is wrong: {reason}.") from None
+
+
+def unknown_names() -> dict[str, str]:
+    """Variables that look like a setting and are none, each with the setting it may stand for, or the empty text.
+
+    Looks where `read_settings` looks: in the environment and in `.env`.
+    """
+    known = [f"DLQ_{name.upper()}" for name in Settings.model_fields] + [*DEMO_NAMES]
+    sources = (EnvSettingsSource(Settings), DotEnvSettingsSource(Settings))
+    found = {name.upper() for source in sources for name in source.env_vars}
+    strange = sorted(name for name in found - {*known} if name.startswith("DLQ_"))
+    # Those that steer the project's own tests are read by nobody here.
+    return {name: _nearest(name, known) for name in strange if not name.startswith("DLQ_TEST_")}
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    # Without what all of them have in common, which would make any two look alike.
+    words = {setting.removeprefix("DLQ_"): setting for setting in known}
+    near = get_close_matches(name.removeprefix("DLQ_"), words, n=1)
+    return words[near[0]] if near else ""
 
 
 def normalise_database_url(url: str) -> str:

@@ -9,7 +9,7 @@ import click
 import pytest
 
 import dlq_console
-from dlq_console.cli import cli
+from dlq_console.cli.commands import cli
 from dlq_console.errors import DLQError
 from dlq_console.settings import Settings
 from dlq_console.workers.steps import STEPS

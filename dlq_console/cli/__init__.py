@@ -1,54 +1,14 @@
-"""The command line: parses, calls the hub or a step, and says in one sentence what came of it."""
+"""The command line: parses, calls the hub or a step, and says in one sentence what came of it.
+
+This module loads next to nothing, so that Ctrl-C ends a command cleanly from its first moment.
+"""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-import click
-from sqlalchemy import make_url
-
-from dlq_console.cli.common import complain, exit_status, open_hub
-from dlq_console.cli.events import enqueue, events
-from dlq_console.cli.people import tokens, users
-from dlq_console.cli.processes import demo, scheduler, serve, worker
-from dlq_console.errors import DLQError
-from dlq_console.store import queries
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(package_name="dlq-console", message="%(package)s %(version)s")
-def cli() -> None:
-    """Failed integration work: understood, fixed and run again.
-
-    Settings are read from DLQ_... variables of the environment and from a .env file.
-    """
-
-
-@click.group()
-def db() -> None:
-    """The tables of the hub."""
-
-
-@db.command("upgrade")
-def upgrade() -> None:
-    """Create the tables, or bring them to the version of this program."""
-    with open_hub(check_tables=False) as hub:
-        hub.migrate()
-        where = make_url(hub.settings.database_url).render_as_string(hide_password=True)
-    click.echo(f"The tables are up to date in {where}")
-
-
-@db.command("current")
-def current() -> None:
-    """Say of which version the tables are; exit status 1 where they are not those of this program."""
-    with open_hub() as hub:
-        click.echo(f"{queries.revision(hub.store)} (up to date)")
-
-
-for command in (db, serve, worker, scheduler, enqueue, events, users, tokens, demo):
-    cli.add_command(command)
+from dlq_console.cli.interrupts import loading
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -59,22 +19,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     Args:
         arguments: those of this process if left out.
     """
-    try:
-        sys.exit(cli.main(arguments, prog_name="dlq-console", standalone_mode=False) or 0)
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
-        sys.exit(2)
-    except click.ClickException as error:
-        complain(error.format_message())
-        sys.exit(error.exit_code)
-    except click.Abort:
-        complain("Stopped.")
-        sys.exit(130)
-    except DLQError as error:
-        complain(error.message)
-        sys.exit(exit_status(error))
-    except Exception as error:
-        if sys.flags.dev_mode:
-            raise
-        complain(f"This is a fault of the program: {type(error).__name__}: {error}")
-        sys.exit(1)
+    with loading():
+        from dlq_console.cli.commands import run
+    run(arguments)

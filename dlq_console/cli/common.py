@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 
 import click
 
@@ -16,6 +17,7 @@ from dlq_console.runtime import Hub
 from dlq_console.store import queries
 from dlq_console.store.filters import FilterError
 from dlq_console.store.people import NameTaken, NoSuchName, PeopleError
+from dlq_console.store.queries.readiness import exists
 
 #: Characters of a cell that are printed.
 LONGEST_CELL = 60
@@ -59,8 +61,12 @@ def require_tables(hub: HubCore) -> None:
     """Refuse to go on without the tables of this version.
 
     Raises:
-        click.ClickException: they are missing or of another version; the message says what to do.
+        click.ClickException: the database is missing, or its tables are missing or of another version; the message
+            says what to do.
     """
+    if not exists(hub.store):
+        place = hub.store.engines.place
+        raise click.ClickException(f"There is no database at {place}; create it with: dlq-console db upgrade")
     reason = queries.why_not_ready(hub.store)
     if reason:
         raise click.ClickException(reason)
@@ -88,6 +94,11 @@ def log_to_stderr() -> None:
     """Let a process that runs for long say what it does."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)
+
+
+def moment(time: datetime | None) -> str | None:
+    """A time as people read it, in UTC; nothing where there is none."""
+    return None if time is None else f"{time:%Y-%m-%d %H:%M:%SZ}"
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
-from dlq_console.cli.common import actor, as_json, complain, open_hub, print_table
+from dlq_console.cli.common import actor, as_json, complain, moment, open_hub, print_table
 from dlq_console.errors import ActionNotAllowed, EventNotFound
 from dlq_console.hub.actions import LONGEST_AFTER
 from dlq_console.hub.known import check_kind
@@ -33,14 +32,34 @@ _EVENT_IDS = click.argument("event_ids", metavar="ID...", type=int, nargs=-1, re
 @click.option("--entity", required=True, help="The business number people know it by.")
 @click.option("--payload", default="{}", help="What the handler needs: JSON, @FILE, or - for standard input.")
 @click.option("--version", help="Makes the same content a new event.")
+@click.option("--ordering-key", help="Run one at a time, in order, with the events of this key.")
+@click.option(
+    "--serial", is_flag=True, default=None, help="Run one at a time, in order, in the account's serial lane."
+)
 @as_json
-def enqueue(kind: str, account: str, entity: str, payload: str, version: str | None, as_json: bool) -> None:
+def enqueue(
+    kind: str,
+    account: str,
+    entity: str,
+    payload: str,
+    version: str | None,
+    ordering_key: str | None,
+    serial: bool | None,
+    as_json: bool,
+) -> None:
     """Put an event of KIND in, or find the one that exists."""
     content = decode_payload(_read_payload(payload))
     with open_hub() as hub:
         check_kind(kind, hub.known_kinds())
         made = hub.enqueue(
-            kind, account=account, entity_id=entity, payload=content, version=version, origin=actor()
+            kind,
+            account=account,
+            entity_id=entity,
+            payload=content,
+            version=version,
+            ordering_key=ordering_key,
+            serial=serial,
+            origin=actor(),
         )
     if as_json:
         click.echo(to_text({"id": made.id, "status": made.status, "created": made.created}))
@@ -172,25 +191,28 @@ def _row(event: EventSummary) -> tuple[object, ...]:
         event.account,
         event.entity_id,
         f"{event.attempts}/{event.max_attempts}",
-        _moment(event.updated_at),
+        moment(event.updated_at),
         event.last_error,
     )
 
 
 def _print_event(event: Event, attempts: Sequence[Attempt], audit: Sequence[AuditEntry]) -> None:
     document = event_json(event)
-    waiting = event.waiting_until and f"{event.waiting_for} until {_moment(event.waiting_until)}"
+    waiting = event.waiting_until and f"{event.waiting_for} until {moment(event.waiting_until)}"
+    if event.blocked_by is not None:
+        waiting = f"event {event.blocked_by}, which stands before it in its lane"
     lines = {
         "kind": event.kind,
         "account": event.account,
         "entity": event.entity_id,
         "status": _state(event),
         "waits for": waiting or event.waiting_for,
+        "lane": event.lane,
         "last error": event.last_error,
         "attempts": f"{event.attempts} of {event.max_attempts}, {event.total_attempts} in all",
-        "next run": _moment(event.next_run_at) if event.status in READY else None,
-        "came in": _moment(event.created_at),
-        "ended": event.finished_at and _moment(event.finished_at),
+        "next run": moment(event.next_run_at) if event.status in READY else None,
+        "came in": moment(event.created_at),
+        "ended": moment(event.finished_at),
         "sent again": event.duplicates or None,
         "key": event.idempotency_key,
         "payload": _json(document["payload"]),
@@ -203,11 +225,11 @@ def _print_event(event: Event, attempts: Sequence[Attempt], audit: Sequence[Audi
     for attempt in attempts:
         error = f"  {attempt.error_type}: {attempt.error}" if attempt.error_type else ""
         click.echo(
-            f"  {_moment(attempt.ended_at)}  attempt {attempt.cycle}.{attempt.number} {attempt.outcome}{error}"
+            f"  {moment(attempt.ended_at)}  attempt {attempt.cycle}.{attempt.number} {attempt.outcome}{error}"
         )
     for entry in audit:
         note = f": {entry.note}" if entry.note else ""
-        click.echo(f"  {_moment(entry.at)}  {entry.actor} {entry.action}{note}")
+        click.echo(f"  {moment(entry.at)}  {entry.actor} {entry.action}{note}")
 
 
 def _state(event: EventSummary) -> str:
@@ -216,7 +238,3 @@ def _state(event: EventSummary) -> str:
 
 def _json(value: object) -> str:
     return encode_payload(value, max_bytes=LARGEST_PAYLOAD)
-
-
-def _moment(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M:%SZ}"

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
-from dlq_console.cli.common import account_names, as_json, open_hub, print_table
+from dlq_console.cli.common import account_names, actor, as_json, moment, open_hub, print_table
 from dlq_console.store import people
 from dlq_console.store.people import Role, TokenEntry, UserEntry
 from dlq_console.web.api.representation import to_text
 
-_ROLE = click.option(
-    "--role", required=True, type=click.Choice([str(role) for role in Role]), help="What it may do."
-)
-_ACCOUNTS = click.option(
-    "--accounts", metavar="A,B", callback=account_names, help="Only these accounts; all if left out."
-)
-_PASSWORD = click.option(
+Command = TypeVar("Command", bound=Callable[..., None])
+
+
+def _with_rights(command: Command) -> Command:
+    """NAME, --role and --accounts: somebody or something new, and what it may do."""
+    role = click.option(
+        "--role", required=True, type=click.Choice([str(role) for role in Role]), help="What it may do."
+    )
+    accounts = click.option(
+        "--accounts", metavar="A,B", callback=account_names, help="Only these accounts; all if left out."
+    )
+    return click.argument("name")(role(accounts(command)))
+
+
+_with_password = click.option(
     "--password-stdin", is_flag=True, help="Read the password from standard input instead of asking for it."
 )
 
@@ -30,14 +39,14 @@ def users() -> None:
 
 
 @users.command("add")
-@click.argument("name")
-@_ROLE
-@_ACCOUNTS
-@_PASSWORD
+@_with_rights
+@_with_password
 def add_user(name: str, role: str, accounts: tuple[str, ...] | None, password_stdin: bool) -> None:
     """Let somebody log in as NAME."""
     with open_hub() as hub:
-        person = people.add_user(hub.store, name, _password(password_stdin), role=role, accounts=accounts)
+        person = people.add_user(
+            hub.store, name, _password(password_stdin), role=role, accounts=accounts, actor=actor()
+        )
     click.echo(f"The user {person.name} may log in; the role is {person.role}.")
 
 
@@ -57,8 +66,8 @@ def list_users(as_json: bool) -> None:
                 entry.person.name,
                 entry.person.role,
                 _accounts(entry.person.accounts),
-                entry.last_login_at,
-                entry.disabled_at,
+                moment(entry.last_login_at),
+                moment(entry.disabled_at),
             )
             for entry in entries
         ],
@@ -67,11 +76,11 @@ def list_users(as_json: bool) -> None:
 
 @users.command("passwd")
 @click.argument("name")
-@_PASSWORD
+@_with_password
 def set_password(name: str, password_stdin: bool) -> None:
     """Give somebody a new password and end their sessions."""
     with open_hub() as hub:
-        people.set_password(hub.store, name, _password(password_stdin))
+        people.set_password(hub.store, name, _password(password_stdin), actor=actor())
     click.echo(f"The password of {name} is changed; open sessions have ended.")
 
 
@@ -80,7 +89,7 @@ def set_password(name: str, password_stdin: bool) -> None:
 def disable_user(name: str) -> None:
     """Let somebody log in no more and end their sessions."""
     with open_hub() as hub:
-        people.disable_user(hub.store, name)
+        people.disable_user(hub.store, name, actor=actor())
     click.echo(f"The user {name} may log in no more; open sessions have ended.")
 
 
@@ -90,13 +99,11 @@ def tokens() -> None:
 
 
 @tokens.command("add")
-@click.argument("name")
-@_ROLE
-@_ACCOUNTS
+@_with_rights
 def add_token(name: str, role: str, accounts: tuple[str, ...] | None) -> None:
     """Make a token for a program called NAME; it is shown only now."""
     with open_hub() as hub:
-        token = people.add_token(hub.store, name, role=role, accounts=accounts)
+        token = people.add_token(hub.store, name, role=role, accounts=accounts, actor=actor())
     click.echo(f"Token of {name}, shown only now: {token}")
 
 
@@ -112,7 +119,13 @@ def list_tokens(as_json: bool) -> None:
     print_table(
         ("NAME", "ROLE", "ACCOUNTS", "LAST USED", "REVOKED"),
         [
-            (entry.name, entry.role, _accounts(entry.accounts), entry.last_used_at, entry.revoked_at)
+            (
+                entry.name,
+                entry.role,
+                _accounts(entry.accounts),
+                moment(entry.last_used_at),
+                moment(entry.revoked_at),
+            )
             for entry in entries
         ],
     )
@@ -123,7 +136,7 @@ def list_tokens(as_json: bool) -> None:
 def revoke_token(name: str) -> None:
     """Make a token worthless from now on."""
     with open_hub() as hub:
-        people.revoke_token(hub.store, name)
+        people.revoke_token(hub.store, name, actor=actor())
     click.echo(f"The token {name} is revoked.")
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from dlq_console.cli.common import account_names, log_to_stderr, open_hub, require_tables
+from dlq_console.cli.interrupts import loading
 from dlq_console.settings import read_settings
 
 
@@ -17,11 +18,12 @@ from dlq_console.settings import read_settings
 @click.option("--workers", default=2, type=click.IntRange(1, 64), show_default=True, help="Web processes.")
 def serve(bind: str, workers: int) -> None:
     """Serve the console and the JSON API."""
-    from dlq_console.app import create_app
-    from dlq_console.cli.server import check_bind, serve_app
-
     with open_hub(check_tables=False) as hub:
-        app = create_app(hub)
+        with loading():
+            from dlq_console.app import create_app
+            from dlq_console.cli.server import check_bind, serve_app
+
+            app = create_app(hub)
         require_tables(hub)
         check_bind(bind)
         # What was opened for the check does not cross the fork.
@@ -39,22 +41,24 @@ def serve(bind: str, workers: int) -> None:
 @click.option("--no-scheduler", is_flag=True, help="Leave the periodic steps to others.")
 def worker(concurrency: int, accounts: tuple[str, ...] | None, no_scheduler: bool) -> int:
     """Run events with the handlers of DLQ_APP, through the broker where one is set."""
-    from dlq_console.workers.loading import load_hub
-
     log_to_stderr()
-    hub = load_hub(read_settings().app)
+    with loading():
+        from dlq_console.workers.loading import load_hub
+
+        hub = load_hub(read_settings().app)
+        if hub.settings.broker_url:
+            from dlq_console.workers.celery_worker import run_worker
+        else:
+            from dlq_console.workers.runner import run_worker
     require_tables(hub)
-    if hub.settings.broker_url:
-        from dlq_console.workers.celery_worker import run_worker
-    else:
-        from dlq_console.workers.runner import run_worker
     return run_worker(hub, concurrency=concurrency, accounts=accounts, scheduler=not no_scheduler)
 
 
 @click.command()
 def scheduler() -> int:
     """Run the periodic steps alone; workers host them too unless told otherwise."""
-    from dlq_console.workers.scheduler import run_scheduler
+    with loading():
+        from dlq_console.workers.scheduler import run_scheduler
 
     log_to_stderr()
     with open_hub() as hub:
@@ -74,6 +78,7 @@ def scheduler() -> int:
 )
 def demo(port: int, data: Path | None, seconds: float | None, rate: float) -> int:
     """Show everything at once, with invented data and a simulated ERP."""
-    from dlq_console.demo.command import Demo, run_demo
+    with loading():
+        from dlq_console.demo.command import Demo, run_demo
 
     return run_demo(Demo(port=port, data=data, seconds=seconds, rate=rate))

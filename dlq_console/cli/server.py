@@ -15,6 +15,9 @@ from dlq_console.errors import ConfigurationError
 
 #: Requests that each process answers at once.
 THREADS = 8
+#: The longest first line of a request (method, address with its query, version), in bytes: the most that gunicorn
+#: allows. A longer one is answered by gunicorn itself.
+LONGEST_LINE = 8190
 
 
 def serve_app(app: Flask, *, bind: str, workers: int) -> None:
@@ -37,6 +40,8 @@ def serve_app(app: Flask, *, bind: str, workers: int) -> None:
             "worker_class": "gthread",
             "threads": THREADS,
             "proc_name": "dlq-console",
+            # What is wrong with a long filter is told by the console, in its own words.
+            "limit_request_line": LONGEST_LINE,
             # Which proxies are believed is decided by DLQ_TRUSTED_PROXIES alone.
             "forwarded_allow_ips": "",
             # Nobody asked for a second door into the process.

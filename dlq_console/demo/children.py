@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
+import threading
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from types import TracebackType
@@ -18,11 +18,21 @@ START_PATIENCE = 30
 STOP_PATIENCE = 30
 
 
-class Children:
-    """Starts the parts of the demo as processes of their own and ends them all at the end."""
+class StoppedEarly(Exception):
+    """The demo was stopped before all of its processes had started."""
 
-    def __init__(self, environment: dict[str, str]) -> None:
+
+class Children:
+    """Starts the parts of the demo as processes of their own and ends them all at the end.
+
+    Args:
+        environment: of the processes.
+        stop: set when nobody wants them any more; from then on nothing is started or waited for.
+    """
+
+    def __init__(self, environment: dict[str, str], stop: threading.Event) -> None:
         self._environment = dict(environment)
+        self._stop_asked = stop
         self._running: dict[str, subprocess.Popen[str]] = {}
         #: Names of children that ended although nobody asked them to.
         self.fallen: list[str] = []
@@ -37,7 +47,10 @@ class Children:
             self._stop(name)
 
     def start_erp(self, seed: int, journal: Path) -> str:
-        """Start the simulated ERP on a free port; returns its address."""
+        """Start the simulated ERP on a free port; returns its address.
+
+        As the others, raises StoppedEarly where `stop` is set, and ConfigurationError where it does not start.
+        """
         arguments = ["dlq_console.demo.erp", "--port", "0", "--seed", str(seed), "--data", str(journal)]
         erp = self._start("simulated ERP", arguments, stdout=subprocess.PIPE)
         line = erp.stdout.readline() if erp.stdout else ""
@@ -55,7 +68,8 @@ class Children:
         while not _answers(host, port):
             if console.poll() is not None or monotonic() > deadline:
                 raise ConfigurationError("The console did not start; its own words stand above.")
-            time.sleep(0.1)
+            if self._stop_asked.wait(0.1):
+                raise StoppedEarly
         return address
 
     def start_worker(self, slots: int) -> None:
@@ -78,6 +92,8 @@ class Children:
     def _start(
         self, name: str, module: list[str], stdout: int | IO[str] | None = None
     ) -> subprocess.Popen[str]:
+        if self._stop_asked.is_set():
+            raise StoppedEarly
         child = subprocess.Popen(
             [sys.executable, "-m", *module],
             env=self._environment,

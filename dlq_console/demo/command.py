@@ -10,6 +10,7 @@ import os
 import secrets
 import signal
 import socket
+import sys
 import tempfile
 import threading
 from contextlib import ExitStack
@@ -17,12 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dlq_console.clock import monotonic
-from dlq_console.demo.children import Children
+from dlq_console.demo.children import Children, StoppedEarly
 from dlq_console.demo.producers import Production, run_producer
 from dlq_console.demo.summary import Summary, count_events, summarise
 from dlq_console.errors import ConfigurationError
 from dlq_console.runtime import Hub
-from dlq_console.settings import read_settings
+from dlq_console.settings import read_settings, unknown_names
 from dlq_console.store import people
 
 #: Of the invented customers; the ERP and the producers must agree on it.
@@ -34,6 +35,8 @@ SLOTS = 8
 FIRST_REFUSED = 12
 #: Log-ins that the demo makes: name and role.
 LOGINS = (("operator", "operator"), ("viewer", "viewer"), ("admin", "admin"))
+#: Who made them, says the audit.
+ACTOR = "demo"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,14 @@ def run_demo(demo: Demo) -> int:
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
+    try:
+        return _run(demo, stop)
+    except StoppedEarly:
+        print("Stopped before everything had started.", file=sys.stderr)
+        return 0
+
+
+def _run(demo: Demo, stop: threading.Event) -> int:
     with ExitStack() as stack:
         folder = demo.data or Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="dlq-console-demo-"))
@@ -67,7 +78,7 @@ def run_demo(demo: Demo) -> int:
         hub.migrate()
         logins = _make_logins(hub)
         before = count_events(hub)
-        children = stack.enter_context(Children(environment))
+        children = stack.enter_context(Children(environment, stop))
         erp = children.start_erp(SEED, folder / "erp.jsonl")
         console = children.start_console(HOST, demo.port)
         children.start_worker(SLOTS)
@@ -92,7 +103,9 @@ def _environment(folder: Path) -> dict[str, str]:
     """The environment of the children: the caller's own settings win, except for the handlers."""
     database = f"sqlite:///{folder.resolve()}/demo.db"
     defaults = {"DLQ_DATABASE_URL": database, "DLQ_SECRET_KEY": secrets.token_urlsafe(32)}
-    own = {name: value for name, value in os.environ.items() if value}
+    # What is no setting has been told once; the children need not say it again.
+    strange = unknown_names()
+    own = {name: value for name, value in os.environ.items() if value and name.upper() not in strange}
     return defaults | own | {"DLQ_APP": "dlq_console.demo.handlers:hub"}
 
 
@@ -104,9 +117,9 @@ def _make_logins(hub: Hub) -> dict[str, str]:
         login = f"demo-{name}"
         passwords[login] = secrets.token_urlsafe(9)
         if login in known:
-            people.set_password(hub.store, login, passwords[login])
+            people.set_password(hub.store, login, passwords[login], actor=ACTOR)
         else:
-            people.add_user(hub.store, login, passwords[login], role=role)
+            people.add_user(hub.store, login, passwords[login], role=role, actor=ACTOR)
     return passwords
 
 

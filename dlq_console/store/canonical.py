@@ -52,7 +52,7 @@ _KEY_SHOWN = 40
 _KEY_KEPT = 40
 _write_known = lru_cache(maxsize=2048)(write_text)
 
-_TOO_DEEP = f"lists and dicts lie more than {MAX_DEPTH} levels deep, or one of them contains itself; send a flatter payload"
+_TOO_DEEP = f"lists and objects lie more than {MAX_DEPTH} levels deep, or one of them contains itself; send a flatter payload"
 
 
 @dataclass(frozen=True, slots=True)

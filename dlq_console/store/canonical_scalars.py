@@ -22,7 +22,7 @@ MAX_DIGITS = 400
 #: One value, written twice: (stored, canonical).
 Texts = tuple[str, str]
 
-NOT_FINITE = "NaN and infinity are not JSON; send None or text"
+NOT_FINITE = "NaN and infinity are not JSON; leave it out or send text"
 TOO_MANY_DIGITS = f"a number has more than {MAX_DIGITS} digits when written out in full; send it as text"
 _NUL = "a NUL character cannot be stored; remove it"
 _HALF_CHARACTER = "half a character (a lone surrogate) cannot be stored; send valid Unicode text"

@@ -32,6 +32,8 @@ Answer = TypeVar("Answer")
 
 #: Claimed in this order: live work, then retries, then bulk work.
 LIVE, RETRY, BULK = 0, 1, 2
+#: Accounts that one look for ready ones yields where all are served.
+MOST_ACCOUNTS = 50
 #: Time limit of a kind that no worker has published, in seconds.
 DEFAULT_TIMEOUT = 60
 #: A lease never outlasts the time limit by more than this, in seconds.
@@ -62,18 +64,30 @@ def _earliest(priority: int) -> str:
     )
 
 
+_SCOPE = "FROM {scope} s WHERE s.type = 'account' AND s.name = a.account"
+#: No join: the walk below stops at the limit only if nothing needs all of its rows at once.
+_READY_NAMES = f"""
+SELECT a.account, (SELECT s.max_running {_SCOPE}) AS max_running, {_RUNNING} AS running, {SLOTS} AS slots
+FROM names a WHERE a.account IS NOT NULL AND NOT EXISTS (SELECT 1 {_SCOPE} AND NOT {_ACCOUNT_OPEN})
+    AND ({" OR ".join(f"{_earliest(priority)} <= {{now}}" for priority in (LIVE, RETRY, BULK))})
+LIMIT :most
+"""
 READY_ACCOUNTS = f"""
-WITH RECURSIVE open_account(account) AS (
-    SELECT (SELECT e.account FROM {{event}} e WHERE {_READY} {_INDEX_ORDER})
+WITH RECURSIVE names(account) AS (
+    SELECT (SELECT e.account FROM {{event}} e WHERE {_READY} AND e.account > :after {_INDEX_ORDER})
     UNION ALL
     SELECT (
         SELECT e.account FROM {{event}} e WHERE {_READY} AND e.account > o.account {_INDEX_ORDER}
-    ) FROM open_account o WHERE o.account IS NOT NULL
-)
-SELECT a.account, s.max_running, {_RUNNING} AS running, {SLOTS} AS slots
-FROM open_account a LEFT JOIN {{scope}} s ON s.type = 'account' AND s.name = a.account
-WHERE a.account IS NOT NULL AND {_ACCOUNT_OPEN}
-    AND ({" OR ".join(f"{_earliest(priority)} <= {{now}}" for priority in (LIVE, RETRY, BULK))})
+    ) FROM names o WHERE o.account IS NOT NULL
+) {_READY_NAMES}
+"""
+READY_AMONG_POSTGRES = f"""
+WITH names(account) AS (
+    SELECT account FROM jsonb_array_elements_text(CAST(:only AS jsonb)) AS j(account) WHERE account > :after ORDER BY account
+) {_READY_NAMES}
+"""
+READY_AMONG_SQLITE = f"""
+WITH names(account) AS (SELECT value FROM json_each(:only) WHERE value > :after ORDER BY value) {_READY_NAMES}
 """
 
 LOCK_LIMITED = """
@@ -188,20 +202,51 @@ class ReadyAccount:
         return max(0, self.limit - self.running)
 
 
+class ReadyRound:
+    """Goes round the accounts from which something could be claimed, a bounded number at each look.
+
+    Args:
+        store: the store.
+        only: the accounts this worker serves; None for all.
+        most: how many accounts one look yields at most. Nobody can serve all of 1,000 accounts at once, and finding
+            them all would cost more than serving some.
+    """
+
+    def __init__(self, store: Store, only: Sequence[str] | None = None, most: int = MOST_ACCOUNTS) -> None:
+        self._store = store
+        self._only = only
+        self._most = most
+        self._after = ""
+
+    def look(self) -> list[ReadyAccount]:
+        """The next ready accounts, those with the fewest running events first; all of them where they are few."""
+        found = self._find(self._after, self._most)
+        if self._after and len(found) < self._most:
+            seen = {ready.account for ready in found}
+            found += [ready for ready in self._find("", self._most - len(found)) if ready.account not in seen]
+        self._after = found[-1].account if len(found) == self._most else ""
+        random.shuffle(found)  # equals take turns
+        return sorted(found, key=lambda ready: ready.running)
+
+    def _find(self, after: str, most: int) -> list[ReadyAccount]:
+        parameters: dict[str, object] = {"after": after, "most": most}
+        template = READY_ACCOUNTS
+        if self._only is not None:
+            parameters["only"] = json.dumps(list(self._only))
+            template = READY_AMONG_SQLITE if self._store.sqlite else READY_AMONG_POSTGRES
+        with self._store.read() as connection:
+            rows = connection.execute(self._store.statement(template), parameters).all()
+        return [ReadyAccount(row.account, row.max_running, row.running, row.slots) for row in rows]
+
+
 def ready_accounts(store: Store, only: Sequence[str] | None = None) -> list[ReadyAccount]:
-    """The accounts from which something could be claimed now, those with the fewest running events first.
+    """All accounts from which something could be claimed now, those with the fewest running events first.
 
     Args:
         store: the store.
         only: the accounts this worker serves; None for all.
     """
-    with store.read() as connection:
-        rows = connection.execute(store.statement(READY_ACCOUNTS)).all()
-    found = [ReadyAccount(row.account, row.max_running, row.running, row.slots) for row in rows]
-    if only is not None:
-        found = [ready for ready in found if ready.account in only]
-    random.shuffle(found)  # equals take turns
-    return sorted(found, key=lambda ready: ready.running)
+    return ReadyRound(store, only, most=MAX_ID).look()
 
 
 def claim(

@@ -1,7 +1,8 @@
 """One process of the Celery pool: it runs the events that messages name, one after the other.
 
-The message only wakes: whether the event may run is decided by the claim. A message that comes too early, twice, or
-for an account without room is dropped; what still waits is marked, so that the relay sends it when there is room.
+The message only wakes: whether the event may run is decided by the claim. A message that comes too early, twice, under
+another epoch, or for an account without room is dropped; what still waits is marked, so that the relay sends it when
+there is room.
 """
 
 from __future__ import annotations

@@ -54,7 +54,9 @@ def run_worker(
     level = logging.getLogger().getEffectiveLevel()
     worker = app.Worker(concurrency=concurrency, pool_cls="prefork", loglevel=level, quiet=True)
     worker.start()
-    return int(worker.exitcode or 0)
+    # Celery ends with 1 after Ctrl-C too; whoever was told to stop and has stopped has done what it should.
+    told_to_stop = state.should_stop is not None and state.should_terminate is None
+    return 0 if told_to_stop else int(worker.exitcode or 0)
 
 
 def make_app(hub: HubCore, *, accounts: Sequence[str] | None = None, scheduler: bool = True) -> EventApp:

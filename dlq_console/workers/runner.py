@@ -78,6 +78,10 @@ class Runner:
     def __post_init__(self) -> None:
         self._slots: list[Slot] = []
         self._endings: list[tuple[Event, Ending]] = []
+        # Two turns of its slots at least, so that none stays idle between two looks.
+        self._round = claims.ReadyRound(
+            self.hub.store, self.accounts, max(claims.MOST_ACCOUNTS, 2 * self.concurrency)
+        )
         self._ready: list[ReadyAccount] = []
         self._ready_until = 0.0
         self._next_beat = 0.0
@@ -158,7 +162,7 @@ class Runner:
         if not free or monotonic() < self._not_before:
             return False
         if monotonic() >= self._ready_until:
-            self._ready = claims.ready_accounts(self.hub.store, self.accounts)
+            self._ready = self._round.look()
             self._ready_until = monotonic() + READY_USED
         events = claims.claim(
             self.hub.store,

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import getpass
+import re
+from datetime import datetime, timedelta
+
 import pytest
+from sqlalchemy import select
 
 from dlq_console.store import people
 from dlq_console.store.store import Store
 from tests.cli.running import CommandLine
 
 PASSWORD = "correct horse battery"
+#: How tables for people show a time.
+TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ"
 
 
 def add(run: CommandLine, name: str = "maria", *more: str) -> None:
@@ -26,14 +33,17 @@ def test_somebody_who_was_added_can_log_in(both: CommandLine) -> None:
 
 def test_users_are_listed_for_people_and_programs(run: CommandLine) -> None:
     add(run)
-    assert run.succeed("users", "list").output.splitlines()[1].split()[:3] == ["maria", "operator", "all"]
+    run.succeed("users", "disable", "maria")
+    (row,) = run.succeed("users", "list").output.splitlines()[1:]
+    assert re.fullmatch(rf"maria +operator +all +- +{TIME}", row)
     (item,) = run.succeed("users", "list", "--json").json["items"]
-    assert (item["name"], item["role"], item["accounts"], item["disabled_at"]) == (
+    assert (item["name"], item["role"], item["accounts"], item["last_login_at"]) == (
         "maria",
         "operator",
         None,
         None,
     )
+    assert datetime.fromisoformat(item["disabled_at"]).utcoffset() == timedelta(0)
     assert "password_hash" not in item
 
 
@@ -130,3 +140,32 @@ def test_a_token_is_printed_once_last_on_its_line_and_works_until_revoked(both: 
     both.succeed("tokens", "revoke", "ci")
     assert people.token_person(store, token) is None
     store.engines.dispose()
+    (row,) = both.succeed("tokens", "list").output.splitlines()[1:]
+    assert re.fullmatch(rf"ci +operator +filial-sp +{TIME} +{TIME}", row)
+
+
+def test_what_is_done_to_people_and_tokens_stands_in_the_audit_without_any_secret(both: CommandLine) -> None:
+    add(both, "maria", "--accounts", "filial-sp,filial-rj")
+    both.succeed("users", "passwd", "maria", "--password-stdin", typed="another secret")
+    both.succeed("users", "disable", "maria")
+    token = both.succeed("tokens", "add", "ci", "--role", "viewer").output.split()[-1]
+    both.succeed("tokens", "revoke", "ci")
+    for refused in (("users", "disable", "nobody"), ("tokens", "revoke", "nobody")):
+        assert both(*refused).status == 1
+    assert both("users", "add", "maria", "--role", "admin", "--password-stdin", typed=PASSWORD).status == 1
+    store = Store(both.settings["DLQ_DATABASE_URL"])
+    with store.read() as connection:
+        rows = (
+            connection.execute(select(store.tables.audit).order_by(store.tables.audit.c.id)).mappings().all()
+        )
+    store.engines.dispose()
+    assert {row["actor"] for row in rows} == {f"cli:{getpass.getuser()}"}
+    assert [(row["action"], row["subject"], row["after"]) for row in rows] == [
+        ("add_user", "user:maria", "operator of filial-sp, filial-rj"),
+        ("set_password", "user:maria", None),
+        ("disable_user", "user:maria", None),
+        ("add_token", "token:ci", "viewer of all accounts"),
+        ("revoke_token", "token:ci", None),
+    ]
+    kept = repr(rows)
+    assert not any(secret in kept for secret in (PASSWORD, "another secret", token))

@@ -68,17 +68,32 @@ def test_ctrl_c_stops_every_process_of_the_demo_and_leaves_no_file(start_child: 
     assert "Traceback" not in demo.output()
 
 
-def test_the_log_ins_that_the_demo_prints_work(start_child: StartChild, tmp_path: Path) -> None:
-    from dlq_console.store import people
+def test_ctrl_c_while_the_demo_is_starting_stops_what_has_started(start_child: StartChild) -> None:
+    demo = start_demo(start_child, free_port())
+    started = demo.wait_until(lambda: psutil.Process(demo.pid).children(), 60, "its first process")
+    demo.send(signal.SIGINT)
+    assert demo.wait_for_exit(60) == 0
+    assert psutil.wait_procs(started, timeout=10)[1] == []
+    assert "Traceback" not in demo.output()
+
+
+def test_dead_letters_come_first_and_the_log_ins_that_the_demo_prints_work(
+    start_child: StartChild, tmp_path: Path
+) -> None:
+    from dlq_console.store import people, queries
+    from dlq_console.store.filters import EventFilter
     from dlq_console.store.store import Store
 
-    demo = start_demo(start_child, free_port(), "--data", str(tmp_path / "kept"))
+    # One event in 100 s: what is dead is of those that the demo sends first, for the newcomer to see.
+    demo = start_demo(start_child, free_port(), "--rate", "0.01", "--data", str(tmp_path / "kept"))
     demo.wait_for_line("Ctrl-C stops everything", 60)
     store = Store(f"sqlite:///{tmp_path}/kept/demo.db")
     logins = re.findall(r"log in as\s+(\S+)\s+password (\S+)", demo.output())
     roles = {
         person.role for name, password in logins if (person := people.verify_login(store, name, password))
     }
+    dead = EventFilter.parse({"status": ["dead"]})
+    demo.wait_until(lambda: queries.count(store, dead).number, 60, "the first dead letter")
     store.engines.dispose()
     assert roles == {"viewer", "operator", "admin"}
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from threading import Barrier
 from typing import Any
 
@@ -56,6 +58,16 @@ def test_an_event_that_does_not_exist_is_said_not_to(hub: Hub, action: Action, e
         hub.get(event_id)
     with pytest.raises(EventNotFound):
         hub.run(event_id)
+
+
+@pytest.mark.parametrize("event_id", ["8841", None, 1.0, True, b"1", [1]])
+def test_what_is_no_id_is_told_in_one_sentence(hub: Hub, event_id: Any) -> None:
+    add_in(hub.store, Status.DEAD)
+    sentence = re.escape(f"event_id: write the whole number that enqueue returned as .id, not {event_id!r}.")
+    acts: list[Callable[[Any], Event]] = [hub.get, hub.run, *(partial(act, hub) for act in ACTS.values())]
+    for act in acts:
+        with pytest.raises(TypeError, match=sentence):
+            act(event_id)
 
 
 @every_action

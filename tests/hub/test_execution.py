@@ -315,8 +315,9 @@ def test_what_is_behind_the_closed_door_runs_when_it_opens(hub: Hub) -> None:
 @pytest.mark.parametrize(
     ("retry_after", "seconds"),
     [
-        (0, 1),
-        (-5, 1),
+        (0, 60),
+        (-5, 60),
+        ("-5", 60),
         (0.2, 1),
         (2.5, 2.5),
         (10**9, 86_400),
@@ -327,6 +328,8 @@ def test_what_is_behind_the_closed_door_runs_when_it_opens(hub: Hub) -> None:
         (10**400, 60),
         ("120", 120),
         (" 7 ", 7),
+        ("soon", 60),
+        (True, 60),
         ("Wed, 21 Oct 2026 07:28:00 GMT", 60),
         (None, 60),
         (Decimal("1.5"), 1.5),

@@ -318,7 +318,7 @@ class Order:
         ({"when": datetime(2026, 5, 1)}, "payload.when: a datetime without a time zone names no moment;"),  # noqa: DTZ001 - that is the point
         ({"when": time(8, tzinfo=UTC)}, "payload.when: a time of day with a zone names no moment;"),
         (datetime.max.replace(tzinfo=SAO_PAULO), "payload: this datetime falls outside the years 1 to 9999"),
-        ({"a": float("nan")}, "payload.a: NaN and infinity are not JSON; send None or text."),
+        ({"a": float("nan")}, "payload.a: NaN and infinity are not JSON; leave it out or send text."),
         ({"a": float("-inf")}, "payload.a: NaN and infinity are not JSON;"),
         ({"a": Decimal("sNaN")}, "payload.a: NaN and infinity are not JSON;"),
         ({"a": Decimal("Infinity")}, "payload.a: NaN and infinity are not JSON;"),
@@ -345,7 +345,7 @@ def test_what_cannot_be_stored_is_refused_with_its_path_and_what_to_send(
 @pytest.mark.parametrize("payload", [_cycle_of_lists(), _cycle_of_dicts(), _nested(MAX_DEPTH + 1)])
 def test_too_deep_a_payload_or_one_that_contains_itself_is_refused(payload: object) -> None:
     message = refusal(payload)
-    assert "lists and dicts lie more than 100 levels deep, or one of them contains itself" in message
+    assert "lists and objects lie more than 100 levels deep, or one of them contains itself" in message
     assert len(message) < 400
 
 
@@ -403,7 +403,7 @@ def test_another_name_stands_in_the_error() -> None:
         ("9" * 5000, "payload: a number has more than 400 digits"),
         ("1e99999999999999999999", "payload: a number has more than 400 digits"),
         ("1e-99999999999999999999", "payload: a number has more than 400 digits"),
-        ("[" * 100_000, "payload: lists and dicts lie more than 100 levels deep"),
+        ("[" * 100_000, "payload: lists and objects lie more than 100 levels deep"),
     ],
 )
 def test_text_that_is_not_json_is_refused_with_the_place(text: str, message: str) -> None:

@@ -240,6 +240,19 @@ def test_equal_accounts_take_turns(store: Store) -> None:
     assert first == {"a", "b"}
 
 
+@pytest.mark.parametrize("only", [None, list("gfedcba")], ids=["all", "some"])
+def test_a_bounded_look_goes_round_all_ready_accounts(store: Store, only: list[str] | None) -> None:
+    for account in "abcdefg":
+        add(store, account=account)
+    add(store, account="h", run_at=utc_now() + timedelta(hours=1))
+    rounds = claims.ReadyRound(store, only, most=3)
+    looks = [sorted(ready.account for ready in rounds.look()) for _ in range(4)]
+    assert looks[:3] == [list("abc"), list("def"), list("abg")]
+    assert len(set(looks[3])) == 3
+    assert [ready.account for ready in claims.ReadyRound(store, only, most=20).look()] != []
+    assert {ready.account for ready in claims.ready_accounts(store, only)} == set("abcdefg")
+
+
 def test_a_worker_serves_the_accounts_it_was_given_and_no_other(store: Store) -> None:
     for account in ("a", "b", "c"):
         add(store, account=account)

@@ -32,13 +32,17 @@ def rows(store: Store, table: str) -> list[RowMapping]:
 
 # Roles
 
+OPERATORS = {
+    Permission.VIEW, Permission.REPROCESS, Permission.DISCARD, Permission.SKIP_LANE, Permission.ENQUEUE,
+}  # fmt: skip
+
 
 @pytest.mark.parametrize(
     ("role", "allowed"),
     [
         (Role.VIEWER, {Permission.VIEW}),
-        (Role.OPERATOR, {Permission.VIEW, Permission.REPROCESS, Permission.DISCARD, Permission.ENQUEUE}),
-        (Role.EDITOR, {Permission.VIEW, Permission.REPROCESS, Permission.DISCARD, Permission.ENQUEUE}),
+        (Role.OPERATOR, OPERATORS),
+        (Role.EDITOR, OPERATORS),
         (Role.ADMIN, set(Permission)),
     ],
 )

@@ -278,8 +278,9 @@ def test_an_event_may_wait_and_expire(desk: Desk, ci: Program) -> None:
     [
         ({"kind": None}, "kind: "),
         ({"account": 5}, "account: "),
-        ({"run_at": "2030-01-01T08:00:00"}, "run_at: "),
-        ({"run_at": "soon"}, "run_at: "),
+        ({"run_at": "2030-01-01T08:00:00"}, "run_at: write a time with its zone, such as 2026-"),
+        ({"run_at": "soon"}, "run_at: write a time with its zone, such as 2026-"),
+        ({"expires_at": 5}, "expires_at: write a time with its zone, such as 2026-"),
         ({"colour": "red"}, "colour: Unknown field."),
     ],
 )
@@ -310,22 +311,23 @@ def test_what_cannot_be_stored_is_refused(ci: Program, change: dict[str, Any], d
 
 
 @pytest.mark.parametrize(
-    "body",
+    ("body", "detail"),
     [
-        "{",
-        "",
-        "[]",
-        '"text"',
-        '{"a":NaN}',
-        '{"a":1,"a":2}',
-        "[" * 100_000,
-        '{"a":' + "9" * 5_000 + "}",
-        b"\xff\xfe",
+        ("{", "body: this is not JSON: "),
+        ("", "body: it is empty; send a JSON object with kind, account, entity_id, payload."),
+        ("[]", "body: send one JSON object, {...}."),
+        ('"text"', "body: send one JSON object, {...}."),
+        ("null", "body: send one JSON object, {...}."),
+        ('{"a":NaN}', "body: NaN and infinity are not JSON; "),
+        ('{"a":1,"a":2}', 'body: an object has the key "a" twice; keep one of them.'),
+        ("[" * 100_000, "body: "),
+        ('{"a":' + "9" * 5_000 + "}", "body: a number has more than 400 digits "),
+        (b"\xff\xfe", "body: this is not UTF-8."),
     ],
-    ids=["cut", "empty", "list", "text", "NaN", "twice", "deep", "long number", "no UTF-8"],
+    ids=["cut", "empty", "list", "text", "null", "NaN", "twice", "deep", "long number", "no UTF-8"],
 )
-def test_a_body_that_is_no_json_object_is_refused(ci: Program, body: str | bytes) -> None:
-    problem(ci.post_text("/events", body), 400)
+def test_a_body_that_is_no_json_object_is_refused(ci: Program, body: str | bytes, detail: str) -> None:
+    assert problem(ci.post_text("/events", body), 400)["detail"].startswith(detail)
 
 
 def test_a_body_of_another_type_is_refused(ci: Program) -> None:
@@ -378,7 +380,9 @@ def test_reprocess_of_an_event_that_is_not_dead_is_refused_with_its_status(
 
 def test_discard_needs_a_reason_and_keeps_it(desk: Desk, ci: Program) -> None:
     event_id = desk.dead()
-    for body in (None, {}, {"note": ""}, {"note": "  "}, {"note": None}):
+    empty = problem(ci.post(f"/events/{event_id}/discard"), 400)
+    assert empty["detail"] == "body: it is empty; send a JSON object with note."
+    for body in ({}, {"note": ""}, {"note": "  "}, {"note": None}):
         assert problem(ci.post(f"/events/{event_id}/discard", body), 400)["detail"].startswith("note: ")
     response = ci.post(f"/events/{event_id}/discard", {"note": "cancelled by the customer"})
     assert (response.status_code, response.get_json()["status"]) == (202, "discarded")

@@ -23,11 +23,19 @@ def test_a_console_whose_tables_are_in_place_is_ready(app: Flask) -> None:
 
 
 def test_a_console_without_tables_is_up_but_not_ready(tmp_path: Path) -> None:
+    (tmp_path / "empty.db").touch()
     client = app_on(f"sqlite:///{tmp_path}/empty.db").test_client()
     assert client.get("/healthz").status_code == 200
     answer = client.get("/readyz")
     assert answer.status_code == 503
-    assert "dlq-console db upgrade" in answer.get_json()["reason"]
+    assert answer.get_json()["reason"].startswith("The database has no tables yet; ")
+
+
+def test_a_console_whose_database_is_missing_is_not_ready_and_makes_none(tmp_path: Path) -> None:
+    answer = app_on(f"sqlite:///{tmp_path}/none.db").test_client().get("/readyz")
+    assert answer.status_code == 503
+    assert answer.get_json()["reason"] == "There is no database yet; create it with: dlq-console db upgrade"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_console_without_its_database_is_up_but_not_ready_and_keeps_the_password() -> None:

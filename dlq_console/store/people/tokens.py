@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dlq_console.store.events import read_time
+from dlq_console.store.people.acts import SOMEBODY, note_act, rights
 from dlq_console.store.people.roles import Person, Role
 from dlq_console.store.people.rows import known_time, read_accounts
 from dlq_console.store.people.rules import (
@@ -58,24 +59,33 @@ class TokenEntry:
     revoked_at: datetime | None
 
 
-def add_token(store: Store, name: str, *, role: str, accounts: Sequence[str] | None = None) -> str:
-    """Make a token for a program and return it; nobody can read it again.
+def add_token(
+    store: Store,
+    name: str,
+    *,
+    role: str,
+    accounts: Sequence[str] | None = None,
+    actor: str = SOMEBODY,
+) -> str:
+    """Make a token for a program and return it; nobody can read it again. `actor` did it.
 
     Raises:
         NameTaken: a token that was not revoked has this name.
         PeopleError: something cannot be used; the message says what to write.
     """
     name = clean_name(name)
+    known_role, cell = check_role(role), write_accounts(accounts)
     token = PREFIX + secrets.token_urlsafe(32)
     parameters = {
         "name": name,
         "token_hash": hash_of(token),
-        "role": check_role(role),
-        "accounts": write_accounts(accounts),
+        "role": known_role,
+        "accounts": cell,
     }
     with store.write() as connection:
         if connection.execute(store.statement(ADD), parameters).scalar() is None:
             raise NameTaken(f"The token {name} exists already; revoke it first or choose another name.")
+        note_act(store, connection, actor, "add_token", f"token:{name}", rights(known_role, cell))
     return token
 
 
@@ -96,8 +106,8 @@ def list_tokens(store: Store) -> tuple[TokenEntry, ...]:
     )
 
 
-def revoke_token(store: Store, name: str) -> None:
-    """Make a token worthless from now on.
+def revoke_token(store: Store, name: str, *, actor: str = SOMEBODY) -> None:
+    """Make a token worthless from now on. `actor` did it.
 
     Raises:
         NoSuchName: there is none of this name.
@@ -106,6 +116,7 @@ def revoke_token(store: Store, name: str) -> None:
     with store.write() as connection:
         if not connection.execute(store.statement(REVOKE), {"name": name}).rowcount:
             raise NoSuchName(f"There is no token {name}.")
+        note_act(store, connection, actor, "revoke_token", f"token:{name}")
 
 
 def token_person(store: Store, token: str) -> Person | None:

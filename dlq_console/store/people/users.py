@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 
 from dlq_console.settings import LOCALES
 from dlq_console.store.events import read_time
+from dlq_console.store.people.acts import SOMEBODY, note_act, rights
 from dlq_console.store.people.roles import Person
 from dlq_console.store.people.rows import known_time, person_from_row
 from dlq_console.store.people.rules import (
@@ -74,9 +75,15 @@ class UserEntry:
 
 
 def add_user(
-    store: Store, name: str, password: str, *, role: str, accounts: Sequence[str] | None = None
+    store: Store,
+    name: str,
+    password: str,
+    *,
+    role: str,
+    accounts: Sequence[str] | None = None,
+    actor: str = SOMEBODY,
 ) -> Person:
-    """Let somebody use the console; `accounts` are those that may be seen, None for all.
+    """Let somebody use the console; `accounts` are those that may be seen, None for all. `actor` did it.
 
     Raises:
         NameTaken: somebody has this name, perhaps in other letters of upper and lower case.
@@ -91,8 +98,9 @@ def add_user(
     }
     with store.write() as connection:
         user_id = connection.execute(store.statement(ADD), parameters).scalar()
-    if user_id is None:
-        raise NameTaken(f"The user {name} exists already.")
+        if user_id is None:
+            raise NameTaken(f"The user {name} exists already.")
+        note_act(store, connection, actor, "add_user", f"user:{name}", rights(known_role, cell))
     return Person(
         id=user_id, name=name, role=known_role, accounts=None if accounts is None else tuple(accounts)
     )
@@ -135,8 +143,8 @@ def verify_login(store: Store, name: str, password: str) -> Person | None:
     return person_from_row(row) if changed else None
 
 
-def set_password(store: Store, name: str, password: str) -> None:
-    """Give somebody a new password and end all their sessions.
+def set_password(store: Store, name: str, password: str, *, actor: str = SOMEBODY) -> None:
+    """Give somebody a new password and end all their sessions. `actor` did it.
 
     Raises:
         NoSuchName: nobody has this name.
@@ -146,16 +154,19 @@ def set_password(store: Store, name: str, password: str) -> None:
     password_hash = _hasher.hash(check_password(password, name))
     with store.write() as connection:
         _change(store, connection, SET_PASSWORD, name=name, password_hash=password_hash)
+        note_act(store, connection, actor, "set_password", f"user:{name}")
 
 
-def disable_user(store: Store, name: str) -> None:
+def disable_user(store: Store, name: str, *, actor: str = SOMEBODY) -> None:
     """Let somebody log in no more and end all their sessions; their name stays taken, because the audit holds it.
 
     Raises:
         NoSuchName: nobody has this name.
     """
+    name = clean_name(name)
     with store.write() as connection:
-        _change(store, connection, DISABLE, name=clean_name(name))
+        _change(store, connection, DISABLE, name=name)
+        note_act(store, connection, actor, "disable_user", f"user:{name}")
 
 
 def set_preferences(

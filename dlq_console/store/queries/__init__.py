@@ -9,7 +9,7 @@ from dlq_console.store.queries.dead_letters import Cause, DeadLetters, dead_lett
 from dlq_console.store.queries.events import attempts, audit, get_event, summaries
 from dlq_console.store.queries.overview import AccountFigures, KindFigures, Overview, overview
 from dlq_console.store.queries.pages import MAX_LIMIT, Page, events_page
-from dlq_console.store.queries.readiness import revision, why_not_ready
+from dlq_console.store.queries.readiness import revision, standing, why_not_ready
 
 __all__ = [
     "CAP",
@@ -29,6 +29,7 @@ __all__ = [
     "get_event",
     "overview",
     "revision",
+    "standing",
     "summaries",
     "why_not_ready",
 ]

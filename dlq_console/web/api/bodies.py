@@ -19,9 +19,10 @@ class ExactParser(FlaskParser):
     DEFAULT_VALIDATION_STATUS = 400
 
     def load_json(self, req: Request, schema: Schema) -> Any:
-        """The body; nothing where there is none."""
+        """The body; nothing where there is none and nothing has to be in it."""
         data = req.get_data(cache=True)
         if not data:
+            _refuse_if_needed(schema)
             return missing
         if not is_json_request(req):
             abort(415, "Send JSON with Content-Type: application/json.")
@@ -31,3 +32,9 @@ class ExactParser(FlaskParser):
             abort(400, "body: this is not UTF-8.")
         except PayloadRefused as refused:
             abort(400, refused.message)
+
+
+def _refuse_if_needed(schema: Schema) -> None:
+    needed = [name for name, field in schema.fields.items() if field.required]
+    if needed:
+        abort(400, f"body: it is empty; send a JSON object with {', '.join(needed)}.")

@@ -83,8 +83,8 @@ def _validation(error: HTTPException) -> str:
         name, messages = next(iter(messages.items()))
         path.append(str(name))
     if isinstance(messages, list) and messages:
-        # The first name is where the argument stands: json, query, path.
-        return f"{'.'.join(path[1:]) or 'body'}: {messages[0]}"
+        # The first name is where the argument stands: json, query, path. `_schema` is all of it.
+        return f"{'.'.join(name for name in path[1:] if name != '_schema') or 'body'}: {messages[0]}"
     return ""
 
 

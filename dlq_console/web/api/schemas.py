@@ -15,15 +15,28 @@ def _about(text: str) -> dict[str, str]:
     return {"description": text}
 
 
+#: What the checking library would say in words of Python.
+_NO_TIME = "write a time with its zone, such as 2026-03-01T08:00-03:00 or 2026-03-01T11:00Z."
+_TIME_MESSAGES: dict[str, Any] = dict.fromkeys(("invalid", "invalid_awareness", "format"), _NO_TIME)
+
+
 def _time(text: str, *, null: bool = True) -> fields.Field[Any]:
-    return fields.AwareDateTime(format="iso", allow_none=null, metadata=_about(text))
+    return fields.AwareDateTime(
+        format="iso", allow_none=null, error_messages=_TIME_MESSAGES, metadata=_about(text)
+    )
 
 
 def _text(text: str, *, null: bool = False) -> fields.String:
     return fields.String(allow_none=null, metadata=_about(text))
 
 
-class NewEventSchema(Schema):
+class BodySchema(Schema):
+    """The body of a request."""
+
+    error_messages = {"type": "send one JSON object, {...}."}  # noqa: RUF012 - the library declares it so
+
+
+class NewEventSchema(BodySchema):
     """An event to be put in."""
 
     kind = fields.String(required=True, metadata=_about("What is to be done, such as order.create."))
@@ -31,6 +44,10 @@ class NewEventSchema(Schema):
     entity_id = fields.String(required=True, metadata=_about("The business number people know it by."))
     payload = fields.Raw(required=True, allow_none=True, metadata=_about("What the handler needs; any JSON."))
     version = _text("Makes the same content a new event.", null=True)
+    ordering_key = _text("Run one at a time, in order, with the events of this key.", null=True)
+    serial = fields.Boolean(
+        allow_none=True, metadata=_about("Run one at a time in the account's serial lane.")
+    )
     run_at = _time("Not before this moment.")
     expires_at = _time("Not after this moment.")
 
@@ -73,7 +90,7 @@ class ListSchema(Schema):
     )
 
 
-class ReprocessSchema(Schema):
+class ReprocessSchema(BodySchema):
     """How an event is put back to work."""
 
     note = fields.String(allow_none=True, validate=validate.Length(max=NOTE_LIMIT), metadata=_about("Why."))
@@ -84,7 +101,7 @@ class ReprocessSchema(Schema):
     )
 
 
-class DiscardSchema(Schema):
+class DiscardSchema(BodySchema):
     """Why an event shall not run."""
 
     note = fields.String(
