@@ -90,8 +90,12 @@ def discard(
             raise _refusal(transitions.status_of(store, connection, event_id), Action.DISCARD)
 
 
-def skip_lane(store: Store, lane: str, *, actor: str, note: str | None = None) -> int:
+def skip_lane(
+    store: Store, lane: str, *, actor: str, note: str | None = None, seen_head: int | None = None
+) -> int:
     """Let a lane go on without the event it stands behind, which is then a dead letter; returns the id of that event.
+
+    `seen_head` is the id of the event that the person saw there; refused when it is another one by now.
 
     Raises:
         EventNotFound: nothing stands in this lane.
@@ -104,6 +108,12 @@ def skip_lane(store: Store, lane: str, *, actor: str, note: str | None = None) -
                 f"Nothing waits in the lane {lane}; `lanes list` shows those in which something does."
             )
         status = str(stands.status)
+        if seen_head not in (None, stands.head):
+            raise ActionNotAllowed(
+                f"The lane stands behind event {stands.head} by now; look at it again.",
+                status=status,
+                action="skip_lane",
+            )
         if status not in SKIPPABLE or not lanes.let_go(store, connection, lane, stands.head, status):
             message = f"The lane stands behind event {stands.head}, which is {status}; only a dead or failed one is skipped."
             raise ActionNotAllowed(message, status=status, action="skip_lane")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from dlq_console.errors import EventNotFound
-from dlq_console.hub import actions, async_enqueue
-from dlq_console.hub.dispatch import Message, Publisher
+from dlq_console.hub import actions, async_enqueue, once
+from dlq_console.hub.dispatch import Message, NoPublisher, Publisher
 from dlq_console.hub.enqueue import AnySession, Enqueued, NewEvent, OnDuplicate
 from dlq_console.hub.entrance import Entrance
 from dlq_console.hub.execution import run_claimed
@@ -39,8 +40,11 @@ class HubCore:
     """
 
     def __init__(self, settings: Settings, make_publisher: Callable[[], Publisher]) -> None:
-        self.settings = settings
         self.registry = Registry()
+        self._set_up(settings, make_publisher)
+
+    def _set_up(self, settings: Settings, make_publisher: Callable[[], Publisher]) -> None:
+        self.settings = settings
         self.store = Store(
             settings.database_url, table_prefix=settings.table_prefix, queue_prefix=settings.queue_prefix
         )
@@ -63,13 +67,27 @@ class HubCore:
         """Create the tables, or bring them to the version of this program."""
         migrate.upgrade(self.settings.database_url, self.settings.table_prefix)
 
+    @contextmanager
+    def on_database(self, database_url: str) -> Iterator[None]:
+        """For tests: inside the block this hub works on another database, and tells no broker."""
+        settings, make_publisher = self.settings, self._make_publisher
+        elsewhere = settings.model_copy(update={"database_url": database_url, "broker_url": ""})
+        self.close()
+        self._set_up(elsewhere, NoPublisher)
+        try:
+            yield
+        finally:
+            self.close()
+            self._set_up(settings, make_publisher)
+
     def after_fork(self) -> None:
         """Forget what belongs to the parent process."""
         self._forget_process()
         self._kinds.after_fork()
 
     def _forget_process(self) -> None:
-        self._lock = threading.Lock()
+        # A signal handler may come in while its own thread is inside.
+        self._lock = threading.RLock()
         self._publisher: Publisher | None = None
         self._worker = ""
 
@@ -208,6 +226,10 @@ class HubCore:
 
     def _enqueued(self, made: Ingested) -> Enqueued:
         return Enqueued(id=made.id, created=made.created, status=made.status, load=self.get)
+
+    def once(self, session: AnySession, key: str, *, scope: str = "") -> bool:
+        """As `dlq_console.once`, for a hub whose settings are not those of the environment."""
+        return once.once_in(self.store, session, key, scope=scope)
 
     # Dispatch
 
@@ -361,14 +383,18 @@ class HubCore:
         actions.discard(self.store, event_id, actor=actor, note=note, seen_epoch=seen_epoch)
         return self.get(event_id)
 
-    def skip_lane(self, lane: str, *, actor: str, note: str | None = None) -> Event:
+    def skip_lane(
+        self, lane: str, *, actor: str, note: str | None = None, seen_head: int | None = None
+    ) -> Event:
         """Let a lane go on without the dead or failing event it stands behind; returns that event, a dead letter now.
 
         Raises:
             EventNotFound: nothing waits in this lane.
-            ActionNotAllowed: the event it stands behind may still run; `.status` says what it is.
+            ActionNotAllowed: the event it stands behind may still run, or is not `seen_head`, the one that the person
+                saw; `.status` says what it is.
         """
-        return self.get(actions.skip_lane(self.store, lane, actor=actor, note=note))
+        head = actions.skip_lane(self.store, lane, actor=actor, note=note, seen_head=seen_head)
+        return self.get(head)
 
 
 def _check_id(event_id: object) -> None:

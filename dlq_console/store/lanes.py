@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection, RowMapping
 
@@ -181,8 +182,10 @@ def lane_in(store: Store, connection: Connection, name: str) -> Lane:
 
 
 def _lane(row: RowMapping) -> Lane:
-    times = ("next_run_at", "finished_at")
-    return Lane(**{name: read_time(value) if name in times else value for name, value in row.items()})
+    values: dict[str, Any] = dict(row)
+    for name in ("next_run_at", "finished_at"):
+        values[name] = read_time(values[name])
+    return Lane(**values)
 
 
 def let_go(store: Store, connection: Connection, lane: str, head_id: int, head_status: str) -> bool:

@@ -11,10 +11,10 @@ from flask import Blueprint, abort, make_response, redirect, render_template, re
 from flask_babel import gettext
 from werkzeug.wrappers import Response as AnyResponse
 
-from dlq_console.errors import ActionNotAllowed
+from dlq_console.errors import ActionNotAllowed, EventNotFound
 from dlq_console.store import people, queries
 from dlq_console.store.events import Event, EventSummary
-from dlq_console.store.states import Action, actions_for
+from dlq_console.store.states import SKIPPABLE, Action, Status, actions_for
 from dlq_console.web import display, errors, history, words
 from dlq_console.web.advice import advice, erp_spoke
 from dlq_console.web.auth import demand, person, require_person
@@ -61,6 +61,22 @@ def discard(event_id: int) -> AnyResponse:
     return _act(Action.DISCARD, event_id)
 
 
+@events.post(f"/events/<{EVENT_ID}>/skip-lane")
+def skip_lane(event_id: int) -> AnyResponse:
+    """Let the lane of an event go on without the one that it stands behind."""
+    actor = demand(people.Permission.SKIP_LANE)
+    event = found_event(event_id)
+    try:
+        hub().skip_lane(
+            str(event.lane), actor=actor.name, note=request.form.get("note"), seen_head=_number("head")
+        )
+    except (ActionNotAllowed, EventNotFound):
+        return _refused(found_event(event_id))
+    if "HX-Request" not in request.headers:
+        return redirect(url_for("events.show", event_id=event_id), 303)
+    return event_fragment(found_event(event_id))
+
+
 def found_event(event_id: int) -> Event:
     """The event, if there is one that this person may see; else 404."""
     event = queries.get_event(store(), event_id, accounts=person().accounts)
@@ -96,7 +112,11 @@ def _act(action: Action, event_id: int) -> AnyResponse:
 
 def _seen() -> int | None:
     """The epoch that the person saw, so that a click on an old page changes nothing."""
-    text = request.form.get("seen", "")
+    return _number("seen")
+
+
+def _number(field: str) -> int | None:
+    text = request.form.get(field, "")
     if not text:
         return None
     if not re.fullmatch(r"[0-9]{1,18}", text):
@@ -134,18 +154,33 @@ def _what_happened(event: Event) -> str:
 
 def _parts(event: Event) -> dict[str, Any]:
     allowed = actions_for(event.status)
+    lane = _lane_in_the_way(event)
+    may_skip = lane and lane.status in SKIPPABLE and people.may(person(), people.Permission.SKIP_LANE)
     return {
         "event": event,
         "again": outcome(event),
         "advice": advice(event),
         "erp_spoke": erp_spoke(event),
         "waiting": history.waiting(event),
+        "lane": lane,
+        "behind": history.behind(event, lane) if lane else "",
+        "skips": lane if may_skip else None,
         "follow": follow(event, "fragments.state"),
         "history": history.entries(
             event, queries.attempts(store(), event.id), queries.audit(store(), event.id)
         ),
         "offered": [action for action in allowed if people.may(person(), action)],
     }
+
+
+def _lane_in_the_way(event: EventSummary) -> queries.Lane | None:
+    """The lane of an event that waits in it, or for which others wait."""
+    if event.lane is None or event.status in (Status.DONE, Status.DISCARDED):
+        return None
+    lane = queries.lane(store(), event.lane)
+    if lane.head is None or not lane.waiting or (event.status != Status.BLOCKED and lane.head != event.id):
+        return None
+    return lane
 
 
 def _row(event: EventSummary, *, elsewhere: bool = False) -> str:

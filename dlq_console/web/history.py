@@ -9,8 +9,10 @@ from datetime import datetime
 from flask_babel import gettext, ngettext
 
 from dlq_console.store.events import Attempt, AuditEntry, EventSummary
+from dlq_console.store.queries import Lane
 from dlq_console.store.states import Status
 from dlq_console.web import display, words
+from dlq_console.web.things import thing
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,8 @@ def duplicates(event: EventSummary) -> str:
 def waiting(event: EventSummary) -> str:
     """What an event waits for and until when; empty where nothing holds it up."""
     shown = display.current()
-    if event.status == Status.BLOCKED and event.blocked_by is not None:
-        return gettext("It is sent after event %(id)s has ended.", id=event.blocked_by)
+    if event.status == Status.BLOCKED:
+        return ""  # `behind` says it
     until = event.waiting_until
     if event.waiting_for == "time" and until is not None:
         return gettext(
@@ -68,6 +70,27 @@ def waiting(event: EventSummary) -> str:
     return gettext(
         "It waits: %(cause)s until %(time)s. No attempt is spent.", cause=cause, time=shown.full(until)
     )
+
+
+def behind(event: EventSummary, lane: Lane) -> str:
+    """What an event of a lane waits behind, or how many wait behind it."""
+    if event.id == lane.head:
+        return ngettext(
+            "%(num)d event of its lane waits behind it.",
+            "%(num)d events of its lane wait behind it.",
+            lane.waiting,
+        )
+    words = {"thing": thing(lane)}
+    match lane.status:
+        case Status.RUNNING:
+            return gettext("Its turn comes after %(thing)s, which is being sent now.", **words)
+        case Status.FAILED:
+            return gettext("Its turn comes after %(thing)s, which failed and will be tried again.", **words)
+        case Status.DEAD:
+            return gettext(
+                "Its lane has stopped: %(thing)s, which comes before it, failed for good.", **words
+            )
+    return gettext("Its turn comes after %(thing)s, which is queued.", **words)
 
 
 def _came_in(event: EventSummary) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Protocol
 
 from flask_babel import gettext, lazy_gettext
 from flask_babel.speaklater import LazyString
@@ -23,9 +24,18 @@ _THINGS: dict[str, LazyString] = {
 }
 
 
-def thing(event: EventSummary) -> str:
+class Thing(Protocol):
+    """Something that carries a record."""
+
+    @property
+    def kind(self) -> str | None: ...  # noqa: D102 - as in an event
+    @property
+    def entity_id(self) -> str | None: ...  # noqa: D102 - as in an event
+
+
+def thing(event: Thing) -> str:
     """The record that an event carries: `Order 8841`, or the kind itself where nobody gave it a name."""
-    pattern = _pattern(locale_name(), event.kind.partition(".")[0])
+    pattern = _pattern(locale_name(), str(event.kind).partition(".")[0])
     return pattern % {"id": event.entity_id} if pattern else f"{event.kind} {event.entity_id}"
 
 

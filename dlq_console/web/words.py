@@ -8,6 +8,7 @@ from functools import lru_cache
 from flask_babel import gettext, lazy_gettext
 from flask_babel.speaklater import LazyString
 
+from dlq_console.store.people import Permission
 from dlq_console.store.states import Action, Outcome, Reason, Status
 
 
@@ -109,6 +110,8 @@ def act_sentence(action: str, actor: str) -> str:
             return gettext("%(who)s reprocessed it.", who=actor)
         case Action.DISCARD:
             return gettext("%(who)s discarded it.", who=actor)
+        case Permission.SKIP_LANE:
+            return gettext("%(who)s let its lane go on without it.", who=actor)
     return gettext("%(who)s: %(action)s.", who=actor, action=action)
 
 

@@ -10,6 +10,8 @@
   // The element that had the focus in whatever sends a request.
   const pressed = new WeakMap();
   let focusLost = null;
+  // The form whose text has arrived, while its answer is put in place.
+  let sent = null;
 
   // htmx names the element an event is sent to; this is the one that asked.
   const askedBy = (event) => event.detail.requestConfig.elt;
@@ -78,7 +80,7 @@
   document.addEventListener("htmx:oobBeforeSwap", (event) => {
     const { target } = event.detail;
     if (target.contains(document.activeElement)) focusLost ??= target.id;
-    if (hasTypedText(target)) event.detail.shouldSwap = false;
+    if (hasTypedText(target) && !target.contains(sent)) event.detail.shouldSwap = false;
   });
 
   // The button that was pressed rests during the request, and what rests has no focus.
@@ -88,7 +90,8 @@
   });
 
   document.addEventListener("htmx:beforeSwap", (event) => {
-    const { target, shouldSwap } = event.detail;
+    const { target, shouldSwap, xhr } = event.detail;
+    sent = xhr.status < 400 ? askedBy(event) : null;
     if (!shouldSwap) return;
     if (pressed.has(askedBy(event)) || target.contains(document.activeElement)) focusLost = target.id;
   });

@@ -262,3 +262,53 @@ def test_only_what_the_state_allows_is_offered(desk: Desk, maria: Visitor) -> No
     for event_id, expected in offers.items():
         page = maria.get(f"/events/{event_id}").text
         assert {name for name in ("reprocess", "discard") if f"/events/{event_id}/{name}" in page} == expected
+
+
+# Lanes
+
+SERIAL = Policy(max_attempts=1, order="account")
+
+
+def _stopped_lane(desk: Desk) -> tuple[int, int]:
+    """A dead event that has stopped the lane of its account, and one that waits behind it."""
+    return desk.dead("8841", policy=SERIAL), desk.add("8842", policy=SERIAL)
+
+
+def test_a_waiting_event_says_behind_which_one_it_stands_and_the_head_how_many_wait(
+    desk: Desk, maria: Visitor
+) -> None:
+    head, waiting = _stopped_lane(desk)
+    page = maria.get(f"/events/{waiting}").text
+    assert "Its lane has stopped: Order 8841, which comes before it, failed for good." in read(page)
+    assert f'href="/events/{head}"' in page
+    assert "1 event of its lane waits behind it." in _page(maria, head)
+    desk.hub.reprocess(head, actor="joana")
+    assert "Its turn comes after Order 8841, which is queued." in _page(maria, waiting)
+    alone = desk.done("8843", kind="invoice.issue", ordering_key="x")
+    assert "Let the lane go on" not in _page(maria, alone)
+
+
+def test_a_person_lets_a_stopped_lane_go_on_from_either_page(desk: Desk, maria: Visitor) -> None:
+    head, waiting = _stopped_lane(desk)
+    assert maria.post(f"/events/{waiting}/skip-lane", head=str(head), note="by hand").status_code == 303
+    assert desk.hub.get(waiting).status == "pending"
+    text = _page(maria, head)
+    assert "maria let its lane go on without it." in text
+    assert "by hand" in text
+    # The one that was let go is the head by now, and not what the person saw.
+    assert maria.post(f"/events/{head}/skip-lane", head=str(head)).status_code == 409
+    assert maria.post(f"/events/{head}/skip-lane", head="x").status_code == 400
+
+
+def test_a_viewer_cannot_let_a_lane_go_on(desk: Desk, app: Flask) -> None:
+    head, waiting = _stopped_lane(desk)
+    viewer = Visitor(app).enter(desk, "joana", "viewer")
+    assert "Let the lane go on" not in viewer.get(f"/events/{head}").text
+    assert viewer.post(f"/events/{head}/skip-lane", head=str(head)).status_code == 403
+    assert desk.hub.get(waiting).status == "blocked"
+
+
+def test_an_event_outside_of_lanes_has_none_to_let_go(desk: Desk, maria: Visitor) -> None:
+    event_id = desk.dead("8841")
+    assert maria.post(f"/events/{event_id}/skip-lane").status_code == 409
+    assert desk.hub.get(event_id).status == "dead"

@@ -4,6 +4,7 @@ Everything here only reads, and never reads more than a bounded number of rows. 
 the asking person may see: None for all, else a tuple; an event of any other account is treated as if it did not exist.
 """
 
+from dlq_console.store.lanes import Lane, lane
 from dlq_console.store.queries.counts import CAP, Count, count
 from dlq_console.store.queries.dead_letters import Cause, DeadLetters, dead_letters
 from dlq_console.store.queries.events import attempts, audit, get_event, summaries
@@ -19,6 +20,7 @@ __all__ = [
     "Count",
     "DeadLetters",
     "KindFigures",
+    "Lane",
     "Overview",
     "Page",
     "attempts",
@@ -27,6 +29,7 @@ __all__ = [
     "dead_letters",
     "events_page",
     "get_event",
+    "lane",
     "overview",
     "revision",
     "standing",
