@@ -74,8 +74,12 @@ HOUSE = House(
             # The caller's own session or connection is joined, and its commit awaited.
             packages_of={
                 "hub.after_commit": _names("sqlalchemy"),
-                "hub.entrance": _names("sqlalchemy"),
+                "hub.async_enqueue": _names("sqlalchemy"),
                 "hub.enqueue": _names("sqlalchemy"),
+                "hub.entrance": _names("sqlalchemy"),
+                "hub.joining": _names("sqlalchemy"),
+                "hub.raw_connections": _names("sqlalchemy"),
+                "hub.sqlalchemy_sessions": _names("sqlalchemy"),
             },
             never=_names("sources") | FLASK | CELERY | {"redis"},
         ),
@@ -92,7 +96,7 @@ HOUSE = House(
         "contrib": Room(
             rooms=_names("hub", "resilience"),
             packages_of={
-                "contrib.django": _names("django"),
+                "contrib.django": _names("django", "asgiref"),
                 "contrib.flask": _names("flask"),
                 "contrib.httpx": _names("httpx"),
                 "contrib.requests": _names("requests"),

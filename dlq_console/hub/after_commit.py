@@ -8,9 +8,11 @@ on a Session serves both, also a Session that joined an outer transaction.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Engine, ExceptionContext, event
@@ -31,11 +33,19 @@ class _Pending:
 
 def after_commit(connection: Connection, act: Act) -> None:
     """Call `act` when the transaction of `connection` has committed. An error of `act` is logged, never raised."""
-    if connection.get_execution_options().get("isolation_level") == "AUTOCOMMIT":
+    if connection.dialect.is_async:
+        act = partial(_beside_the_loop, act)
+    if commits_by_itself(connection):
         perform([act])
         return
     _listen(connection.engine)
     connection.info.setdefault(_KEY, _Pending()).acts.append((act, _savepoints(connection)))
+
+
+def commits_by_itself(connection: Connection) -> bool:
+    """Whether each statement of `connection` is committed by itself, by its own options or by those of its engine."""
+    # SQLAlchemy tells of the engine's options nowhere else.
+    return connection._is_autocommit_isolation()  # noqa: SLF001
 
 
 def perform(acts: Iterable[Act]) -> None:
@@ -45,6 +55,11 @@ def perform(acts: Iterable[Act]) -> None:
             act()
         except Exception:
             logger.exception("after the commit: the relay will send what could not be sent now")
+
+
+def _beside_the_loop(act: Act) -> None:
+    """Do it in a thread: it may wait for a broker or a database, and the event loop serves others meanwhile."""
+    _ = asyncio.get_running_loop().run_in_executor(None, perform, [act])
 
 
 def _listen(engine: Engine) -> None:

@@ -52,8 +52,8 @@ NO_HANDLER_DELAY = 30
 NO_HANDLER_LIMIT = 3600
 #: How long a scope is closed where the provider names no time, in seconds.
 USUAL_CLOSURE = 60.0
-#: The longest that one answer of a provider may close a scope, in seconds.
-LONGEST_CLOSURE = 86_400
+#: The shortest and the longest that one answer of a provider may close a scope, in seconds.
+SHORTEST_CLOSURE, LONGEST_CLOSURE = 1.0, 86_400.0
 #: How long a result is offered to a database that is away, in seconds; about as long as the lease lasts.
 RESULT_PATIENCE = 25
 _ANYTHING: AbstractContextManager[None] = nullcontext()
@@ -220,12 +220,18 @@ def _close_scope(store: Store, event: Event, error: RateLimited, policy: Policy)
 
 
 def _closure(retry_after: object) -> float:
-    """Seconds for which a scope is closed, whatever was made of the provider's answer."""
+    """Seconds for which a scope is closed, whatever was made of the provider's answer.
+
+    What is no time to wait for (zero, negative, no number) counts as no answer: taken at its word, it would have the
+    event run again and again.
+    """
     try:
         seconds = float(str(retry_after))
     except ValueError:
-        seconds = math.nan
-    return min(max(seconds, 1.0), LONGEST_CLOSURE) if math.isfinite(seconds) else USUAL_CLOSURE
+        return USUAL_CLOSURE
+    if not (math.isfinite(seconds) and seconds > 0):
+        return USUAL_CLOSURE
+    return min(max(seconds, SHORTEST_CLOSURE), LONGEST_CLOSURE)
 
 
 def _scope_of(event: Event, error: RateLimited, policy: Policy) -> tuple[scopes.ScopeType, str]:

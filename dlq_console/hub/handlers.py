@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from dlq_console.clock import monotonic
 from dlq_console.errors import ConfigurationError, LeaseLost, PayloadRefused
 from dlq_console.hub.policy import Policy
+from dlq_console.hub.surroundings import around_coroutine, around_function
 from dlq_console.store.events import Event
 from dlq_console.store.keys import MAX_KIND, check_text
 from dlq_console.store.kinds import PublishedKind
@@ -75,9 +76,12 @@ class Handler:
             TimeLimitReached: an async function was stopped at its time limit.
         """
         arguments: tuple[Any, ...] = (event, run) if self.wants_run else (event,)
-        returned = self.function(*arguments)
+        with around_function():
+            returned = self.function(*arguments)
         # Asked of what it returns: a decorated or wrapped async function does not look like one.
-        return _loops.get().run(returned, run.remaining()) if inspect.isawaitable(returned) else returned
+        if inspect.isawaitable(returned):
+            return _loops.get().run(around_coroutine(returned), run.remaining())
+        return returned
 
 
 class Registry:

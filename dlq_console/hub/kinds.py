@@ -29,7 +29,8 @@ class KnownKinds:
 
     def after_fork(self) -> None:
         """Forget what belongs to the parent process."""
-        self._lock = threading.Lock()
+        # A signal handler may ask while its thread is asking.
+        self._lock = threading.RLock()
         self._known: dict[str, PublishedKind] = {}
         self._known_until = 0.0
         self._told: list[PublishedKind] = []

@@ -127,7 +127,8 @@ class Engines:
         self.database_url = database_url
         self.dialect = "sqlite" if database_url.startswith("sqlite") else "postgresql"
         self._pool_size = pool_size
-        self._lock = threading.Lock()
+        # A signal handler may come in while its own thread is inside.
+        self._lock = threading.RLock()
         self._write: Engine | None = None
         self._read: Engine | None = None
         self._each: Engine | None = None
@@ -198,7 +199,7 @@ class Engines:
     def after_fork(self) -> None:
         """Forget the parent's connections; called in every child before anything else runs there."""
         # Another thread of the parent may have held the lock at the moment of the fork.
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         # Kept, because letting go of a connection would close it under the parent.
         self._of_the_parent += [engine for engine in (self._each, self._read) if engine is not None]
         self._write = self._read = self._each = None

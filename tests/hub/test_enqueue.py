@@ -218,7 +218,6 @@ def test_a_payload_may_be_as_large_as_the_setting_says(hub: Hub) -> None:
 @pytest.mark.parametrize(
     ("make", "name"),
     [
-        pytest.param(lambda _: AsyncSession(), "AsyncSession", id="AsyncSession"),
         pytest.param(lambda hub: hub.store.engines.write(), "Engine", id="Engine"),
         pytest.param(lambda _: "session", "str", id="text"),
     ],
@@ -226,17 +225,18 @@ def test_a_payload_may_be_as_large_as_the_setting_says(hub: Hub) -> None:
 def test_something_that_is_no_session_is_refused_by_name(
     hub: Hub, make: Callable[[Hub], object], name: str
 ) -> None:
-    with pytest.raises(TypeError, match=f"Session or Connection, not .*{name}"):
+    with pytest.raises(TypeError, match=f"Session or Connection, or .*, not \\w*{name}"):
         _enqueue(hub, session=make(hub))
     assert rows(hub.store) == []
 
 
-def test_an_async_session_that_was_opened_is_refused_too(hub: Hub) -> None:
+def test_an_async_session_is_refused_with_the_name_of_what_takes_it(hub: Hub) -> None:
     async def produce() -> None:
         async with AsyncSession() as session:
-            _enqueue(hub, session=session)
+            wrong: Any = session
+            _enqueue(hub, session=wrong)
 
-    with pytest.raises(TypeError, match="not AsyncSession"):
+    with pytest.raises(TypeError, match=r"not take an AsyncSession; use: await hub\.aenqueue"):
         asyncio.run(produce())
 
 

@@ -1,0 +1,1 @@
+"""A shop, as its own people would have written it: a guest in the tests of DLQ Console."""
