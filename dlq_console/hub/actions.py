@@ -5,7 +5,7 @@ from __future__ import annotations
 from dlq_console.errors import ActionNotAllowed, EventNotFound, PayloadRefused
 from dlq_console.hub.policy import DEFAULT_POLICY
 from dlq_console.redact import redact_text
-from dlq_console.store import lanes, transitions
+from dlq_console.store import acts, lanes
 from dlq_console.store.keys import check_text
 from dlq_console.store.states import SKIPPABLE, Action, Status, allows
 from dlq_console.store.store import Store
@@ -52,7 +52,7 @@ def reprocess(
     if not 0 <= after <= LONGEST_AFTER:
         raise PayloadRefused(f"after: write a number of seconds from 0 to {LONGEST_AFTER}.")
     with store.write() as connection:
-        epoch = transitions.reprocess(
+        epoch = acts.reprocess(
             store,
             connection,
             event_id,
@@ -64,7 +64,7 @@ def reprocess(
             seen_epoch=seen_epoch,
         )
         if epoch is None:
-            raise _refusal(transitions.status_of(store, connection, event_id), Action.REPROCESS)
+            raise _refusal(acts.status_of(store, connection, event_id), Action.REPROCESS)
     return epoch
 
 
@@ -78,7 +78,7 @@ def discard(
         ActionNotAllowed: its status does not allow it, or it is not as the person saw it.
     """
     with store.write() as connection:
-        epoch = transitions.discard(
+        epoch = acts.discard(
             store,
             connection,
             event_id,
@@ -87,7 +87,7 @@ def discard(
             seen_epoch=seen_epoch,
         )
         if epoch is None:
-            raise _refusal(transitions.status_of(store, connection, event_id), Action.DISCARD)
+            raise _refusal(acts.status_of(store, connection, event_id), Action.DISCARD)
 
 
 def skip_lane(
@@ -117,7 +117,7 @@ def skip_lane(
         if status not in SKIPPABLE or not lanes.let_go(store, connection, lane, stands.head, status):
             message = f"The lane stands behind event {stands.head}, which is {status}; only a dead or failed one is skipped."
             raise ActionNotAllowed(message, status=status, action="skip_lane")
-        transitions.record(
+        acts.record(
             store,
             connection,
             actor=check_text(actor, "actor", max_length=ACTOR_LIMIT),

@@ -18,11 +18,12 @@ from dlq_console.hub.handlers import AnyHandler, Registry
 from dlq_console.hub.heartbeat import kept_alive
 from dlq_console.hub.kinds import KnownKinds
 from dlq_console.hub.policy import DEFAULT_POLICY, Policy
+from dlq_console.hub.routes import Routes
 from dlq_console.settings import Settings
 from dlq_console.store import claims, dispatching, migrate, queries
 from dlq_console.store.clock import DatabaseClock
 from dlq_console.store.events import Event
-from dlq_console.store.ingest import Ingested, Intention
+from dlq_console.store.ingest import Ingested
 from dlq_console.store.kinds import PublishedKind
 from dlq_console.store.presence import new_worker_id
 from dlq_console.store.store import Store
@@ -48,13 +49,14 @@ class HubCore:
         self.store = Store(
             settings.database_url, table_prefix=settings.table_prefix, queue_prefix=settings.queue_prefix
         )
+        self.routes = Routes(self.store, settings.max_queues)
         self._make_publisher = make_publisher
         self._kinds = KnownKinds(self.store, self.registry)
         self._entrance = Entrance(
             self.store,
             self.policy,
             max_bytes=settings.payload_max_bytes,
-            tell=self._tell if settings.broker_url else None,
+            tell=self.send_due if settings.broker_url else None,
         )
         self._forget_process()
 
@@ -245,7 +247,7 @@ class HubCore:
         self, event_id: int, lease_epoch: int, kind: str, account: str, lane: str | None = None
     ) -> Message:
         """The message that lets a worker run an event."""
-        return Message(event_id, lease_epoch, self.store.queue(account, lane), self.policy(kind).timeout)
+        return Message(event_id, lease_epoch, self.routes.queue(account, lane), self.policy(kind).timeout)
 
     def dispatch(self, messages: Sequence[Message]) -> int:
         """Send messages; those that could not be sent are marked, so that the relay sends them soon.
@@ -258,13 +260,10 @@ class HubCore:
             dispatching.not_sent(self.store, unsent)
         return len(sent)
 
-    def _tell(self, entered: Sequence[tuple[Intention, Ingested]]) -> None:
-        self.dispatch(
-            [
-                self.message(each.id, each.lease_epoch, new.kind, new.account, new.lane)
-                for new, each in entered
-            ]
-        )
+    def send_due(self, accounts: Sequence[str]) -> int:
+        """Give the broker what may run now of some accounts; returns how many messages were sent."""
+        due = dispatching.take_unsent(self.store, accounts)
+        return self.dispatch([self.message(e.id, e.lease_epoch, e.kind, e.account, e.lane) for e in due])
 
     # Out
 

@@ -18,14 +18,14 @@ from dlq_console.hub.after_commit import perform
 from dlq_console.hub.callers import joined
 from dlq_console.hub.enqueue import AnySession, NewEvent, OnDuplicate
 from dlq_console.hub.policy import DEFAULT_POLICY, Policy
-from dlq_console.store import ingest, transitions
+from dlq_console.store import acts, ingest
 from dlq_console.store.ingest import Ingested, Intention
 from dlq_console.store.keys import MAX_ACCOUNT, MAX_ENTITY_ID, MAX_KIND, check_text
 from dlq_console.store.states import Status
 from dlq_console.store.store import Store
 
-#: Tells the workers of new events.
-Tell = Callable[[Sequence[tuple[Intention, Ingested]]], None]
+#: Tells the workers of new events of these accounts.
+Tell = Callable[[Sequence[str]], object]
 #: Puts checked events in over a connection.
 Insert = Callable[[Sequence[Intention], Connection], list[Ingested]]
 
@@ -103,7 +103,6 @@ class Entrance:
             max_attempts=None if policy is DEFAULT_POLICY else policy.max_attempts,
             max_wait=policy.max_wait,
             max_bytes=self._max_bytes,
-            sent=self._tell is not None,
         )
 
     def _enter(
@@ -120,10 +119,8 @@ class Entrance:
                 perform([partial(self._entered, news, made)])
             return made
         with joined(session, self._store.engines.dialect) as into:
-            if into.after_commit is None:
-                # Nobody will tell of the commit, so the relay is to find them.
-                news = [replace(new, sent=False) for new in news]
             made = insert(news, into.connection)
+        # Where nobody tells of the commit, the relay finds them.
         if into.after_commit is not None:
             into.after_commit(partial(self._entered, news, made))
         return made
@@ -161,7 +158,9 @@ class Entrance:
             with self._store.write() as connection:
                 ingest.count_duplicates(self._store, connection, duplicates)
         if self._tell is not None:
-            self._tell([(new, each) for new, each in zip(news, made, strict=True) if each.to_send])
+            accounts = {new.account for new, each in zip(news, made, strict=True) if each.to_send}
+            if accounts:
+                self._tell(sorted(accounts))
 
     def _insert(self, news: Sequence[Intention], connection: Connection) -> list[Ingested]:
         return [ingest.insert_one(self._store, connection, new) for new in news]
@@ -176,7 +175,7 @@ class Entrance:
         made = ingest.insert_one(self._store, connection, new)
         if made.status != Status.DEAD:
             return made
-        epoch = transitions.reprocess(
+        epoch = acts.reprocess(
             self._store,
             connection,
             made.id,
@@ -187,5 +186,5 @@ class Entrance:
         )
         if epoch is None:
             return made
-        status = transitions.status_of(self._store, connection, made.id) or made.status
+        status = acts.status_of(self._store, connection, made.id) or made.status
         return replace(made, status=status, lease_epoch=epoch, to_send=status == Status.PENDING)

@@ -1,6 +1,8 @@
-"""Which accounts have work waiting, due or not?"""
+"""Which accounts are there: those with work waiting, due or not, and those that have a queue of their own?"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from dlq_console.store.queries.distinct import distinct_sql
 from dlq_console.store.store import Store
@@ -8,10 +10,42 @@ from dlq_console.store.store import Store
 #: More accounts than a worker could serve.
 MOST = 100_000
 
-WAITING = distinct_sql("account, priority, next_run_at", "status IN ('pending', 'failed')", MOST)
+#: The lane as `lane_names.lane_name` spells it; sorted as its index is, so that no other one is read.
+_SERIAL = """
+EXISTS (
+    SELECT 1 FROM {event} o WHERE o.lane = replace(replace(a.name, '%', '%25'), '|', '%7C') || '|*'
+        AND o.status IN ('pending', 'failed', 'running') AND o.lane IS NOT NULL ORDER BY o.lane, o.id LIMIT 1
+)
+"""
+WAITING = f"""
+SELECT a.name, {_SERIAL} AS serial
+FROM ({distinct_sql("account, priority, next_run_at", "status IN ('pending', 'failed')", MOST)}) AS a ORDER BY a.name
+"""
 
 
-def waiting_accounts(store: Store) -> list[str]:
-    """The accounts of events that wait to be run, in order: one look-up in an index for each."""
+@dataclass(frozen=True, slots=True)
+class WaitingAccount:
+    """An account of which events wait to be run.
+
+    Attributes:
+        name: the account.
+        serial: whether something is open in its serial lane.
+    """
+
+    name: str
+    serial: bool
+
+
+def waiting_accounts(store: Store) -> list[WaitingAccount]:
+    """The accounts of events that wait to be run, by name: a look-up or two in an index for each."""
     with store.read() as connection:
-        return list(connection.execute(store.statement(WAITING)).scalars())
+        rows = connection.execute(store.statement(WAITING)).all()
+    return [WaitingAccount(row.name, bool(row.serial)) for row in rows]
+
+
+def last_with_own_queue(store: Store, most: int) -> str | None:
+    """The last by name of the first `most` accounts of which events are kept; None where there are no more than that."""
+    walk = distinct_sql("account, id", "account IS NOT NULL", most + 1)
+    with store.read() as connection:
+        names = sorted(connection.execute(store.statement(walk)).scalars())
+    return names[most - 1] if len(names) > most else None

@@ -19,6 +19,7 @@ from dlq_console.store import keys
 from dlq_console.store.canonical import read_payload
 from dlq_console.store.clock import to_microseconds
 from dlq_console.store.lanes import is_held_up
+from dlq_console.store.states import Status
 from dlq_console.store.store import Store
 
 #: Rows, and characters of their payloads, per statement of `insert_many`.
@@ -35,7 +36,7 @@ _GIVE_UP = "{least}(coalesce({expires_at}, {due} + {max_wait}), {due} + {max_wai
 
 _COLUMNS = """
     kind, account, entity_id, idempotency_key, payload_hash, effect_key, version, payload, ordering_key, lane, on_dead,
-    max_attempts, origin, trace_context, expires_at, status, due_at, next_run_at, give_up_at, dispatched_at, created_at,
+    max_attempts, origin, trace_context, expires_at, status, due_at, next_run_at, give_up_at, created_at,
     updated_at
 """
 
@@ -61,13 +62,12 @@ def _insert(source: str, fields: Mapping[str, str]) -> str:
     waits = is_held_up(fields["lane"])
     if follows := fields.get("follows"):
         waits = f"({waits} OR {follows})"
-    sent = f"CASE WHEN {fields['sent']} AND {due} <= {{now}} AND NOT {waits} THEN {{now}} END"
     columns = ", ".join(fields[name] for name in (*words, *rest))
     return f"""
 INSERT INTO {{event}} ({_COLUMNS})
-SELECT {columns}, CASE WHEN {waits} THEN 'blocked' ELSE 'pending' END, {due}, {due}, {give_up}, {sent}, {{now}}, {{now}} {source}
+SELECT {columns}, CASE WHEN {waits} THEN 'blocked' ELSE 'pending' END, {due}, {due}, {give_up}, {{now}}, {{now}} {source}
 ON CONFLICT (idempotency_key) DO NOTHING
-RETURNING id, idempotency_key, status, dispatched_at
+RETURNING id, idempotency_key, status, next_run_at <= {{now}} AS due
 """
 
 
@@ -85,7 +85,6 @@ INSERT_ONE = _insert(
         "expires_at": "CAST(:expires_at AS {time})",
         "run_at": "CAST(:run_at AS {time})",
         "max_wait": "{interval[max_wait]}",
-        "sent": "CAST(:sent AS boolean)",
     },
 )
 
@@ -93,14 +92,14 @@ INSERT_ONE = _insert(
 INSERT_MANY_POSTGRES = _insert(
     "FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS r(place integer, kind text, account text, entity_id text, "
     "idempotency_key text, payload_hash text, effect_key text, version text, payload text, ordering_key text, lane text, "
-    "on_dead text, follows boolean, max_attempts integer, origin text, trace_context text, expires_at timestamptz, run_at timestamptz, max_wait double precision, sent boolean) "
+    "on_dead text, follows boolean, max_attempts integer, origin text, trace_context text, expires_at timestamptz, run_at timestamptz, max_wait double precision) "
     "ORDER BY r.place",
-    {name: f"r.{name}" for name in (*_TEXTS, "follows", "max_attempts", "expires_at", "run_at", "sent")}
+    {name: f"r.{name}" for name in (*_TEXTS, "follows", "max_attempts", "expires_at", "run_at")}
     | {"max_wait": "make_interval(secs => r.max_wait)"},
 )
 _SQLITE_FIELDS = {
     name: f"json_extract(r.value, '$.{name}')"
-    for name in (*_TEXTS, "follows", "max_attempts", "expires_at", "run_at", "max_wait", "sent")
+    for name in (*_TEXTS, "follows", "max_attempts", "expires_at", "run_at", "max_wait")
 }
 INSERT_MANY_SQLITE = _insert(
     "FROM json_each(:rows) AS r WHERE true ORDER BY json_extract(r.value, '$.place')",
@@ -149,8 +148,6 @@ class Intention:
     run_at: datetime | None
     expires_at: datetime | None
     max_wait: float
-    #: Whether a message is sent right after the commit.
-    sent: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +178,6 @@ def intention(
     max_attempts: int | None = None,
     max_wait: float = 604_800,
     max_bytes: int = 256_000,
-    sent: bool = False,
 ) -> Intention:
     """Check everything and make the key.
 
@@ -228,7 +224,6 @@ def intention(
         run_at=_moment(run_at, "run_at"),
         expires_at=_moment(expires_at, "expires_at"),
         max_wait=max_wait,
-        sent=sent,
     )
 
 
@@ -315,7 +310,11 @@ def _insert_chunk(
 
 def _new(row: Any) -> Ingested:
     return Ingested(
-        row.id, created=True, status=row.status, lease_epoch=0, to_send=row.dispatched_at is not None
+        row.id,
+        created=True,
+        status=row.status,
+        lease_epoch=0,
+        to_send=bool(row.due) and row.status == Status.PENDING,
     )
 
 

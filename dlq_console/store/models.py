@@ -69,6 +69,7 @@ class Tables:
     users: Table
     sessions: Table
     tokens: Table
+    once: Table
 
 
 @cache
@@ -88,6 +89,7 @@ def tables(prefix: str) -> Tables:
         users=_users(metadata, prefix),
         sessions=_sessions(metadata, prefix),
         tokens=_tokens(metadata, prefix),
+        once=_once(metadata, prefix),
     )
 
 
@@ -367,3 +369,16 @@ def _tokens(metadata: MetaData, prefix: str) -> Table:
         _time("revoked_at"),
         sqlite_autoincrement=True,
     )
+
+
+def _once(metadata: MetaData, prefix: str) -> Table:
+    table = Table(
+        f"{prefix}once",
+        metadata,
+        # What was done, in words of whoever did it.
+        Column("scope", Text, primary_key=True),
+        Column("key", Text, primary_key=True),
+        _time("created_at", null=False),
+    )
+    Index(f"{prefix}once_created_ix", table.c.created_at)
+    return table

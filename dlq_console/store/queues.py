@@ -5,6 +5,7 @@ Events of the account's serial lane travel on `<prefix>.<account>.serial`; no es
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from hashlib import sha256
 
@@ -13,6 +14,7 @@ from hashlib import sha256
 LONGEST = 150
 _KEPT = 100
 SERIAL_SUFFIX = ".serial"
+_ESCAPED = re.compile("~([0-9a-f]{1,6})~")
 
 
 @lru_cache(maxsize=4096)
@@ -31,3 +33,11 @@ def queue_name(prefix: str, account: str, *, serial: bool = False) -> str:
 def _escape(character: str) -> str:
     plain = character.isascii() and (character.islower() or character.isdigit() or character in "_-")
     return character if plain else f"~{ord(character):x}~"
+
+
+def account_of(prefix: str, queue: str) -> str | None:
+    """Whose queue that is; None for a queue of another prefix, one that accounts share, or a name that was cut."""
+    name = queue.removeprefix(f"{prefix}.").removesuffix(SERIAL_SUFFIX)
+    if not queue.startswith(f"{prefix}.") or "." in name:
+        return None
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), name)

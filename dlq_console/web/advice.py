@@ -8,7 +8,7 @@ from typing import Literal
 from flask_babel import gettext, lazy_gettext
 from flask_babel.speaklater import LazyString
 
-from dlq_console.store.events import EventSummary
+from dlq_console.store.queries import Listed
 from dlq_console.store.states import Reason, Status
 
 ErrorClass = Literal["timeout", "unreachable", "busy", "unknown_outcome", "crash", "other"]
@@ -111,7 +111,7 @@ def error_class(error_type: str | None) -> ErrorClass:
     return "unreachable" if "Connect" in name else "other"
 
 
-def advice(event: EventSummary) -> Advice | None:
+def advice(event: Listed) -> Advice | None:
     """What the state of an event means and what to do; None where nothing went wrong."""
     kind = error_class(event.error_type)
     if event.status == Status.FAILED:
@@ -127,7 +127,7 @@ def advice(event: EventSummary) -> Advice | None:
     return Advice(str(pair[0]), str(pair[1])) if pair else None
 
 
-def in_short(event: EventSummary) -> str:
+def in_short(event: Listed) -> str:
     """What happened, in the words of the ERP where it spoke, else in those of the console; empty where all is well."""
     if event.last_error is None or event.status not in (Status.FAILED, Status.DEAD, Status.DISCARDED):
         return ""
@@ -139,7 +139,7 @@ def in_short(event: EventSummary) -> str:
     return said.meaning if said else event.last_error
 
 
-def erp_spoke(event: EventSummary) -> bool:
+def erp_spoke(event: Listed) -> bool:
     """Whether the last error is what the ERP answered, rather than what a program met on the way."""
     if event.reason == Reason.PERMANENT:
         return True

@@ -5,26 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from flask import g
 
 from dlq_console.clock import utc_now
-from dlq_console.store.events import Attempt, EventSummary
-from dlq_console.store.queries import Count
+from dlq_console.store.events import Attempt
+from dlq_console.store.queries import Count, Listed
 from dlq_console.store.states import Status
 from dlq_console.web import formats, words
 from dlq_console.web.i18n import locale_name, select_zone
 
 
-@dataclass(frozen=True, slots=True)
-class Stamp:
-    """One moment in every way a page shows it: for machines, in full, short, to the second, and how long ago."""
+class Stamp(NamedTuple):
+    """One moment in every way a page shows it: for machines, in full, as short as it stays clear, and how long ago."""
 
     machine: str
     full: str
     short: str
-    exact: str
     ago: str
 
 
@@ -39,7 +38,7 @@ class Display:
     #: The day it is in that zone.
     today: date
 
-    def state(self, event: EventSummary) -> words.Look:
+    def state(self, event: Listed) -> words.Look:
         """Word, shape and tone of where an event stands."""
         waits = event.status in (Status.PENDING, Status.FAILED) and event.waiting_for not in (None, "time")
         return words.look(self.locale, words.WAITING if waits else event.status)
@@ -72,14 +71,13 @@ class Display:
         """A length of time."""
         return formats.span(self.locale, seconds)
 
-    def stamp(self, moment: datetime) -> Stamp:
-        """A moment in every way a page shows it."""
-        local, today = moment.astimezone(self.zone), self.today
+    def stamp(self, moment: datetime, *, exact: bool = False) -> Stamp:
+        """A moment in every way a page shows it; the short one to the second with `exact`."""
+        local = moment.astimezone(self.zone)
         return Stamp(
             machine=moment.isoformat(timespec="seconds"),
             full=formats.full(self.locale, local),
-            short=formats.day_and_time(self.locale, local, today),
-            exact=formats.day_and_time(self.locale, local, today, exact=True),
+            short=formats.day_and_time(self.locale, local, self.today, exact=exact),
             ago=self.ago(moment),
         )
 

@@ -59,12 +59,12 @@ def short_date(locale: str, day: date) -> str:
 
 def clock_time(moment: datetime) -> str:
     """`14:05:12`, whatever the language."""
-    return f"{moment:%H:%M:%S}"
+    return moment.time().isoformat("seconds")
 
 
 def zone_label(moment: datetime) -> str:
     """What the zone of `moment` calls itself: `-03`, `UTC`, `CET`."""
-    return f"{moment:%Z}"
+    return moment.tzname() or ""
 
 
 def day_and_time(locale: str, moment: datetime, today: date, *, exact: bool = False) -> str:
@@ -76,7 +76,7 @@ def day_and_time(locale: str, moment: datetime, today: date, *, exact: bool = Fa
     if day == today:
         return clock_time(moment)
     shown = short_date(locale, day) if day.year == today.year else long_date(locale, day)
-    return f"{shown} {clock_time(moment) if exact else f'{moment:%H:%M}'}"
+    return f"{shown} {moment.time().isoformat('seconds' if exact else 'minutes')}"
 
 
 def full(locale: str, moment: datetime) -> str:

@@ -9,7 +9,7 @@ from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
 from flask import Flask, g, request
-from flask_babel import Babel, get_locale
+from flask_babel import Babel, get_locale, get_translations
 
 from dlq_console.settings import LOCALES
 from dlq_console.web.hub import hub
@@ -26,6 +26,17 @@ NEAR_ZONES = (
 def install(app: Flask) -> None:
     """Let gettext follow the person."""
     Babel(app, default_locale="en", locale_selector=select_locale)
+    # A page asks for fifty sentences, and what Babel installs finds out the language for each of them.
+    app.jinja_env.globals["_"] = sentence
+
+
+def sentence(text: str, **values: object) -> str:
+    """A sentence of a template in the language of this request: text, to be escaped like any other."""
+    translations = g.get("translations")
+    if translations is None:
+        translations = g.translations = get_translations()
+    translated: str = translations.gettext(text)
+    return translated % values if values else translated
 
 
 def select_locale() -> str:

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
-from flask_babel import gettext
+from flask_babel import lazy_gettext
+from flask_babel.speaklater import LazyString
 
 from dlq_console.store.filters import EventFilter
-from dlq_console.store.queries import Page
+from dlq_console.store.queries import EventLine, Page
 from dlq_console.web import display
 
 #: Rows on one page of a list.
@@ -17,6 +18,19 @@ PAGE_SIZE = 50
 
 #: Values offered for one field of the filter, with what they are called.
 Choices = list[tuple[str, str]]
+
+#: What the parameters of the filter are called.
+_NAMES: dict[str, LazyString] = {
+    "kind": lazy_gettext("Kind"),
+    "account": lazy_gettext("Account"),
+    "reason": lazy_gettext("Reason"),
+    "status": lazy_gettext("State"),
+    "entity": lazy_gettext("Number"),
+    "q": lazy_gettext("Error"),
+    "since": lazy_gettext("Since"),
+    "from": lazy_gettext("From"),
+    "to": lazy_gettext("Until"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +68,7 @@ class ListView:
 
 def list_view(
     flt: EventFilter,
-    page: Page,
+    page: Page[EventLine],
     *,
     address: str,
     fragment: str,
@@ -78,12 +92,13 @@ def list_view(
         pairs = flt.query(cursor=cursor)
         return Turn(_with(address, pairs), _with(fragment, pairs))
 
+    asked = flt.query()
     return ListView(
         flt=flt,
         address=address,
         fragment=fragment,
-        chips=[_chip(flt, address, name, value) for name, value in flt.query()],
-        kept=[(name, value) for name, value in flt.query() if name not in fields],
+        chips=[_chip(flt, address, name, value) for name, value in asked],
+        kept=[(name, value) for name, value in asked if name not in fields],
         newer=turn(page.previous_cursor),
         older=turn(page.next_cursor),
         stopped_early=page.next_cursor is not None and len(page.items) < PAGE_SIZE,
@@ -102,22 +117,11 @@ def offered(known: Iterable[str], chosen: Iterable[str]) -> Choices:
 
 
 def _chip(flt: EventFilter, address: str, name: str, value: str) -> Chip:
-    return Chip(_name(name), _value(flt, name, value), _with(address, flt.without(name, value).query()))
-
-
-def _name(name: str) -> str:
-    names = {
-        "kind": gettext("Kind"),
-        "account": gettext("Account"),
-        "reason": gettext("Reason"),
-        "status": gettext("State"),
-        "entity": gettext("Number"),
-        "q": gettext("Error"),
-        "since": gettext("Since"),
-        "from": gettext("From"),
-        "to": gettext("Until"),
-    }
-    return names.get(name, name)
+    return Chip(
+        str(_NAMES.get(name, name)),
+        _value(flt, name, value),
+        _with(address, flt.without(name, value).query()),
+    )
 
 
 def _value(flt: EventFilter, name: str, value: str) -> str:

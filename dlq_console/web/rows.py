@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from flask import request
 
 from dlq_console.store import people
 from dlq_console.store.events import EventSummary
 from dlq_console.store.people import Person
-from dlq_console.store.states import Action, Status, actions_for
+from dlq_console.store.queries import Listed
+from dlq_console.store.states import Action, Status, allows
 from dlq_console.web import display
 from dlq_console.web.advice import in_short
 from dlq_console.web.display import Stamp
@@ -21,17 +22,16 @@ from dlq_console.web.things import thing
 from dlq_console.web.words import Look
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One event as a row.
+class Row(NamedTuple):
+    """One event as a row. A tuple, because fifty of them are made for a page, and a tuple is made twice as fast.
 
     `said` is what happened, `raw` the error as it was kept; `seen` is the epoch, for the guard of an act. A row with
     `follow` looks at the truth until its event has ended.
     """
 
-    id: int
+    id: str
     address: str
-    seen: int
+    seen: str
     look: Look
     thing: str
     kind: str
@@ -44,7 +44,7 @@ class Row:
     follow: Follow | None
 
 
-def list_rows(events: Iterable[EventSummary], person: Person) -> list[Row]:
+def list_rows(events: Iterable[Listed], person: Person) -> list[Row]:
     """The rows of a list. They stay as they are: only what somebody acts upon is followed."""
     shown, root = display.current(), request.script_root
     may = people.may(person, Action.REPROCESS)
@@ -66,7 +66,7 @@ def followed_row(event: EventSummary, person: Person) -> Row:
 
 
 def _row(
-    event: EventSummary,
+    event: Listed,
     shown: display.Display,
     root: str,
     *,
@@ -77,10 +77,10 @@ def _row(
 ) -> Row:
     died_at = event.finished_at if event.status == Status.DEAD else None
     return Row(
-        id=event.id,
+        id=str(event.id),
         # Routes are not looked up fifty times.
         address=f"{root}/events/{event.id}",
-        seen=event.lease_epoch,
+        seen=str(event.lease_epoch),
         look=shown.state(event),
         thing=thing(event),
         kind=event.kind,
@@ -89,6 +89,6 @@ def _row(
         raw=event.last_error or "",
         stamp=shown.stamp(died_at or since or event.created_at),
         attempts=shown.number(event.total_attempts),
-        may_reprocess=may and Action.REPROCESS in actions_for(event.status),
+        may_reprocess=may and allows(Action.REPROCESS, event.status),
         follow=where,
     )

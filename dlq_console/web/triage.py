@@ -74,7 +74,7 @@ def dead_letters_context() -> dict[str, Any]:
 def events_context() -> dict[str, Any]:
     """What the page of all events and its fragment show for the filter of this request."""
     flt = EventFilter.parse(request.args)
-    page = queries.events_page(
+    page = queries.event_lines(
         store(), flt, cursor=request.args.get("cursor", ""), limit=PAGE_SIZE, accounts=person().accounts
     )
     shown = display.current()
@@ -99,7 +99,7 @@ def events_context() -> dict[str, Any]:
 
 def nothing_ever() -> bool:
     """Whether no event has come in yet, as far as this person may see."""
-    return not queries.events_page(store(), EventFilter(), limit=1, accounts=person().accounts).items
+    return not queries.event_lines(store(), EventFilter(), limit=1, accounts=person().accounts).items
 
 
 def _nothing_to_show(view: Overview) -> bool:

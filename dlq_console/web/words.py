@@ -60,7 +60,7 @@ _WAITS: dict[str, LazyString] = {
     "method_closed": lazy_gettext("this kind of call is closed"),
     "provider_closed": lazy_gettext("provider block"),
     "no_handler": lazy_gettext("no worker handles this kind"),
-    "no_worker": lazy_gettext("no worker is running"),
+    "no_worker": lazy_gettext("no worker serves this account"),
 }
 
 _ROLES: dict[str, LazyString] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import RowMapping, select, text
 
-from dlq_console.store import claims, ingest, presence, transitions
+from dlq_console.store import acts, claims, ingest, presence, transitions
 from dlq_console.store.events import Event
 from dlq_console.store.ingest import Ingested
 from dlq_console.store.states import Reason, Status
@@ -85,7 +85,7 @@ def add_in(store: Store, status: Status, number: int | str = 1, **values: Any) -
 
 def _discard(store: Store, event_id: int) -> None:
     with store.write() as connection:
-        assert transitions.discard(store, connection, event_id, actor="test", note=None)
+        assert acts.discard(store, connection, event_id, actor="test", note=None)
 
 
 def set_values(store: Store, event_id: int, **values: Any) -> None:

@@ -73,7 +73,8 @@ def _stores(url: str, number: int) -> Iterator[list[Store]]:
 
 
 def test_a_claim_counts_the_attempt_raises_the_epoch_and_sets_the_lease(store: Store) -> None:
-    id_ = add(store, sent=True).id
+    id_ = add(store).id
+    set_values(store, id_, dispatched_at=utc_now(), dispatch_count=2)
     [event] = _claim(store)
     kept = row(store, id_)
     assert event.id == id_

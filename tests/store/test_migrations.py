@@ -33,6 +33,7 @@ TABLES = {
     "users",
     "sessions",
     "tokens",
+    "once",
     "version",
 }
 

@@ -18,18 +18,18 @@ from dlq_console.store.store import Store
 from tests.store.filling import dead, fill
 from tests.store.recording import recording
 
-Read = Callable[[str], Page]
+Read = Callable[[str], Page[Any]]
 
 
-def ids(page: Page) -> list[int]:
+def ids(page: Page[Any]) -> list[int]:
     return [event.id for event in page.items]
 
 
-def dead_page(store: Store, flt: EventFilter, cursor: str = "", **options: Any) -> Page:
+def dead_page(store: Store, flt: EventFilter, cursor: str = "", **options: Any) -> Page[Any]:
     return queries.dead_letters(store, flt, cursor=cursor, **options).page
 
 
-def forwards(read: Read) -> Iterator[Page]:
+def forwards(read: Read) -> Iterator[Page[Any]]:
     page = read("")
     yield page
     while page.next_cursor:

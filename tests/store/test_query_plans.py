@@ -64,7 +64,7 @@ def sent_by(store: Store, flt: dict[str, Any], **options: Any) -> list[Sent]:
 
 
 def the_page(sent: list[Sent]) -> Sent:
-    (page,) = [one for one in sent if "idempotency_key" in one[0]]
+    (page,) = [one for one in sent if "error_type" in one[0]]
     return page
 
 

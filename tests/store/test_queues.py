@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dlq_console.store.keys import MAX_ACCOUNT
-from dlq_console.store.queues import queue_name
+from dlq_console.store.queues import LONGEST, account_of, queue_name
 
 #: The longest name that AMQP can carry, in bytes.
 AMQP_LIMIT = 255
@@ -38,3 +38,15 @@ def test_two_accounts_never_share_a_queue(one: str, other: str) -> None:
 def test_an_account_cannot_take_the_name_of_a_long_one() -> None:
     name = queue_name("erp", "X" * 120)
     assert queue_name("erp", name.removeprefix("erp.")) != name
+
+
+@given(ACCOUNTS, st.booleans())
+def test_a_queue_tells_whose_it_is_unless_its_name_was_cut(account: str, serial: bool) -> None:
+    name = queue_name("erp", account, serial=serial)
+    told = account_of("erp", name)
+    assert told == account or (told is None and len(name) > LONGEST)
+
+
+def test_a_queue_of_others_or_of_several_accounts_tells_of_none() -> None:
+    assert account_of("erp", "other.filial-sp") is None
+    assert account_of("erp", "erp.shard.3") is None

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 
 from dlq_console.clock import utc_now
-from dlq_console.store import kinds, queries, transitions
+from dlq_console.store import acts, kinds, queries, transitions
 from dlq_console.store.events import Event
 from dlq_console.store.kinds import PublishedKind
 from dlq_console.store.states import ALLOWED, ENDED, Action, Reason, Status
@@ -43,12 +43,12 @@ WITH_ALL = Failure(
 def _reprocess(store: Store, event_id: int, **values: Any) -> int | None:
     fields: dict[str, Any] = {"actor": "maria", "note": None, "max_wait": 3600}
     with store.write() as connection:
-        return transitions.reprocess(store, connection, event_id, **(fields | values))
+        return acts.reprocess(store, connection, event_id, **(fields | values))
 
 
 def _discard(store: Store, event_id: int, **values: Any) -> int | None:
     with store.write() as connection:
-        return transitions.discard(store, connection, event_id, **({"actor": "maria", "note": None} | values))
+        return acts.discard(store, connection, event_id, **({"actor": "maria", "note": None} | values))
 
 
 ENDINGS: dict[str, Callable[[], Ending]] = {
@@ -372,7 +372,7 @@ def test_an_event_that_does_not_exist_cannot_be_acted_upon(
 ) -> None:
     assert ACTS[action](store, event_id) is None
     with store.read() as connection:
-        assert transitions.status_of(store, connection, event_id) is None
+        assert acts.status_of(store, connection, event_id) is None
     assert rows(store, "audit") == []
 
 
@@ -427,7 +427,7 @@ def test_an_act_and_its_audit_are_in_one_transaction(store: Store) -> None:
     id_ = add_in(store, Status.DEAD)
     before = row(store, id_)
     with store.engines.write().connect() as connection:
-        transitions.reprocess(store, connection, id_, actor="maria", note=None, max_wait=60)
+        acts.reprocess(store, connection, id_, actor="maria", note=None, max_wait=60)
         connection.rollback()
     assert (row(store, id_), rows(store, "audit")) == (before, [])
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
+from dlq_console.store.acts import record
 from dlq_console.store.keys import check_text
 from dlq_console.store.people.roles import Role
 from dlq_console.store.people.rows import read_accounts
 from dlq_console.store.store import Store
-from dlq_console.store.transitions import record
 
 #: Who it was where the caller does not say.
 SOMEBODY = "operator"

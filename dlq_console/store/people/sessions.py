@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import secrets
 
+from dlq_console.store.at_once import write_at_once
 from dlq_console.store.people.roles import Person
 from dlq_console.store.people.rows import person_from_row
 from dlq_console.store.people.rules import hash_of
 from dlq_console.store.people.users import CLOSE_SESSIONS
-from dlq_console.store.reading import reading
 from dlq_console.store.store import Store
 
 #: How long a session lasts unless it is closed before: a working day.
@@ -48,15 +48,18 @@ def open_session(store: Store, person: Person, ttl: float = SESSION_SECONDS) -> 
 
 
 def session_person(store: Store, token: str) -> Person | None:
-    """Whose session that is, in one statement; None where it has ended or its person was disabled."""
+    """Whose session that is, in one statement; None where it has ended or its person was disabled.
+
+    About once a minute it is also noted that the session is in use.
+    """
     parameters = {"token_hash": hash_of(token)}
-    with reading(store) as connection:
+    with store.read() as connection:
         row = connection.execute(store.statement(FIND), parameters).mappings().one_or_none()
     if row is None:
         return None
     if row["unnoted"]:
-        with store.single_statement() as connection:
-            connection.execute(store.statement(NOTE), parameters)
+        # Nobody waits for a page because of this; while others write, the next page tries again.
+        write_at_once(store, store.statement(NOTE), parameters)
     return person_from_row(row)
 
 

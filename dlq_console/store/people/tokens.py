@@ -19,7 +19,6 @@ from dlq_console.store.people.rules import (
     hash_of,
     write_accounts,
 )
-from dlq_console.store.reading import reading
 from dlq_console.store.store import Store
 
 #: Begins every token, so that one that leaked is recognised for what it is.
@@ -91,7 +90,7 @@ def add_token(
 
 def list_tokens(store: Store) -> tuple[TokenEntry, ...]:
     """Every token by name, also those that were revoked."""
-    with reading(store) as connection:
+    with store.read() as connection:
         rows = connection.execute(store.statement(ALL)).mappings().all()
     return tuple(
         TokenEntry(
@@ -122,7 +121,7 @@ def revoke_token(store: Store, name: str, *, actor: str = SOMEBODY) -> None:
 def token_person(store: Store, token: str) -> Person | None:
     """Which program that is, in one statement; None where the token is unknown or revoked."""
     parameters = {"token_hash": hash_of(token)}
-    with reading(store) as connection:
+    with store.read() as connection:
         row = connection.execute(store.statement(FIND), parameters).mappings().one_or_none()
     if row is None:
         return None

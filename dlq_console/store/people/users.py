@@ -28,7 +28,6 @@ from dlq_console.store.people.rules import (
     clean_name,
     write_accounts,
 )
-from dlq_console.store.reading import reading
 from dlq_console.store.store import Store
 
 #: Appearances that a person may choose; without a choice the console follows the person's system.
@@ -108,7 +107,7 @@ def add_user(
 
 def list_users(store: Store) -> tuple[UserEntry, ...]:
     """Everybody, by name; also those who were disabled."""
-    with reading(store) as connection:
+    with store.read() as connection:
         rows = connection.execute(store.statement(ALL)).mappings().all()
     return tuple(
         UserEntry(
@@ -130,7 +129,7 @@ def verify_login(store: Store, name: str, password: str) -> Person | None:
         name = clean_name(name)
     except PeopleError:
         name = ""
-    with reading(store) as connection:
+    with store.read() as connection:
         row = connection.execute(store.statement(LOGIN), {"name": name}).mappings().one_or_none()
     old_hash = row["password_hash"] if row else _hash_of_nobody()
     typed = normalize("NFC", password)[: MAX_PASSWORD + 1]

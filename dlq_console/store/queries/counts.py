@@ -10,7 +10,6 @@ from sqlalchemy import Row
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.queries.narrowing import narrowed
 from dlq_console.store.queries.routes import Accounts, Route, prepared, route_for
-from dlq_console.store.reading import reading
 from dlq_console.store.store import Store
 
 #: Largest exact count.
@@ -33,7 +32,7 @@ def count(store: Store, flt: EventFilter, *, accounts: Accounts = None, cap: int
     route = route_for(store, flt, accounts)
     if route is None:
         return ZERO
-    with reading(store) as connection:
+    with store.read() as connection:
         route = narrowed(store, connection, route)
         statement = prepared(store, count_sql(route, cap), route.parameters)
         return read_count(connection.execute(statement, route.parameters).one(), cap)

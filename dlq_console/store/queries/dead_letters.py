@@ -11,9 +11,9 @@ from dlq_console.store.events import read_time
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.queries.counts import ZERO, Count, count_sql, read_count
 from dlq_console.store.queries.distinct import distinct_sql
+from dlq_console.store.queries.lines import LINES, EventLine
 from dlq_console.store.queries.pages import Page, read_page
 from dlq_console.store.queries.routes import ANY, Accounts, Route, prepared, route_for
-from dlq_console.store.reading import reading
 from dlq_console.store.states import DEAD_REASONS, Status
 from dlq_console.store.store import Store
 
@@ -24,7 +24,7 @@ CAUSE_SAMPLE = 200
 #: Most values offered for one field of the filter.
 MAX_CHOICES = 200
 
-NO_PAGE = Page()
+NO_PAGE: Page[EventLine] = Page()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class DeadLetters:
     `kinds` and `accounts` have dead letters, whatever the filter says; `reasons` are all there can be.
     """
 
-    page: Page = NO_PAGE
+    page: Page[EventLine] = NO_PAGE
     count: Count = ZERO
     total: Count = ZERO
     biggest: Cause | None = None
@@ -78,11 +78,11 @@ def dead_letters(
     if everything is None:
         return DeadLetters()
     route = route_for(store, flt, accounts, only=Status.DEAD)
-    with reading(store) as connection:
+    with store.read() as connection:
         total, kinds, names = _read_surroundings(store, connection, everything, accounts)
         if route is None:
             return DeadLetters(total=total, kinds=kinds, accounts=names)
-        page = read_page(store, connection, route, cursor=cursor, limit=limit)
+        page = read_page(store, connection, route, LINES, cursor=cursor, limit=limit)
         number, biggest = _read_figures(store, connection, route)
     return DeadLetters(page, number, number if flt.is_empty else total, biggest, kinds, names)
 
@@ -110,18 +110,31 @@ def _read_surroundings(
     return read_count(total, TOTAL_CAP), names["kind"], names["account"]
 
 
+def _newest_sql(route: Route) -> tuple[str, str, str]:
+    """SQL for the newest rows, when one of them counts, and whether there may be more than these `newest`."""
+    columns = "id, finished_at, kind, account, fingerprint"
+    if not route.checked:
+        # Without places, because numbering the rows takes longer than reading them.
+        return route.rows(columns, CAUSE_SAMPLE), ANY, f"(SELECT count(*) FROM newest) = {CAUSE_SAMPLE}"
+    gave_up = f"EXISTS (SELECT 1 FROM newest WHERE place = {route.patience(CAUSE_SAMPLE)})"
+    return route.numbered_rows(columns, together=CAUSE_SAMPLE), "matches", gave_up
+
+
 def _figures_sql(route: Route) -> str:
     """SQL for one row: the count of the list, and its biggest cause."""
-    newest = route.numbered_rows("id, finished_at, kind, account, fingerprint", together=CAUSE_SAMPLE)
+    newest, matches, sampled = _newest_sql(route)
     return f"""
-WITH newest AS ({newest}), cause AS (
-    SELECT count(*) AS number, max(id) AS newest_id, min(finished_at) AS since,
-        min(kind) AS kind, max(kind) AS other_kind, min(account) AS account, max(account) AS other_account
-    FROM newest WHERE fingerprint IS NOT NULL AND matches
+WITH newest AS ({newest}), biggest AS (
+    SELECT fingerprint, count(*) AS number, max(id) AS newest_id
+    FROM newest WHERE fingerprint IS NOT NULL AND {matches}
     GROUP BY fingerprint ORDER BY number DESC, newest_id DESC LIMIT 1
+), cause AS (
+    SELECT number, newest_id, min(finished_at) AS since,
+        min(kind) AS kind, max(kind) AS other_kind, min(account) AS account, max(account) AS other_account
+    FROM biggest JOIN newest ON newest.fingerprint = biggest.fingerprint AND {matches}
+    GROUP BY number, newest_id
 )
-SELECT counted.matched, counted.stopped, cause.*, e.last_error,
-    EXISTS (SELECT 1 FROM newest WHERE place = {route.patience(CAUSE_SAMPLE)}) AS sampled
+SELECT counted.matched, counted.stopped, cause.*, e.last_error, {sampled} AS sampled
 FROM ({count_sql(route)}) AS counted LEFT JOIN cause ON {ANY} LEFT JOIN {{event}} e ON e.id = cause.newest_id
 """
 

@@ -24,7 +24,6 @@ from dlq_console.store.lanes import head_of
 from dlq_console.store.presence import DEAD_AFTER
 from dlq_console.store.queries.pages import summary
 from dlq_console.store.queries.routes import ANY, Accounts, prepared
-from dlq_console.store.reading import reading
 from dlq_console.store.states import READY, Status
 from dlq_console.store.store import Store
 
@@ -71,7 +70,7 @@ def get_event(store: Store, event_id: int, *, accounts: Accounts = None) -> Even
         {} if accounts is None else {"visible_list": list(accounts)}
     )
     template = _one_event(sqlite=store.sqlite, visible=visible)
-    with reading(store) as connection:
+    with store.read() as connection:
         row = connection.execute(prepared(store, template, parameters), parameters).mappings().one_or_none()
     if row is None:
         return None
@@ -109,7 +108,7 @@ def summaries(store: Store, ids: Sequence[int], *, accounts: Accounts = None) ->
     )
     visible = ANY if accounts is None else "account IN :visible_list"
     template = f"SELECT {', '.join(SUMMARY_COLUMNS)} FROM {{event}} WHERE id IN :wanted_ids AND {visible}"
-    with reading(store) as connection:
+    with store.read() as connection:
         rows = connection.execute(prepared(store, template, parameters), parameters).all()
     return {row.id: summary(store, row) for row in rows}
 
@@ -132,7 +131,7 @@ def audit(store: Store, event_id: int) -> tuple[AuditEntry, ...]:
 
 def _history(store: Store, table: str, columns: str, event_id: int) -> Sequence[RowMapping]:
     template = f"SELECT {columns} FROM {{{table}}} WHERE event_id = :id ORDER BY id DESC LIMIT {MAX_HISTORY}"
-    with reading(store) as connection:
+    with store.read() as connection:
         return connection.execute(store.statement(template), {"id": event_id}).mappings().all()
 
 

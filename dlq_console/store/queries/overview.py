@@ -15,7 +15,6 @@ from dlq_console.store.presence import DEAD_AFTER
 from dlq_console.store.queries.counts import CAP, Count, count_sql, read_count
 from dlq_console.store.queries.distinct import distinct_sql
 from dlq_console.store.queries.routes import ANY, Accounts, Route, prepared, route_for
-from dlq_console.store.reading import reading
 from dlq_console.store.scopes import ClosedScope, closed_scopes, method_name
 from dlq_console.store.states import Status
 from dlq_console.store.store import Store
@@ -140,7 +139,7 @@ def overview(store: Store, *, accounts: Accounts = None) -> Overview:
     def read(template: str, parameters: dict[str, Any]) -> Sequence[Row[Any]]:
         return connection.execute(prepared(store, template, parameters), parameters).all()
 
-    with reading(store) as connection:
+    with store.read() as connection:
         (totals,) = read(_totals(dead, visible), parameters | (dead.parameters if dead else {}))
         parts = tuple(_account(row) for row in read(_by_account(visible), parameters))
         kinds = tuple(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic
 
 from sqlalchemy import Connection, Row
 
@@ -12,6 +12,7 @@ from dlq_console.store.clock import from_microseconds, to_microseconds
 from dlq_console.store.cursors import Cursor, Direction, read_cursor
 from dlq_console.store.events import DEFAULT_MAX_ATTEMPTS, SUMMARY_COLUMNS, TIMES, EventSummary, read_time
 from dlq_console.store.filters import EventFilter
+from dlq_console.store.queries.lines import LINES, EventLine, Item, Shape
 from dlq_console.store.queries.narrowing import narrowed
 from dlq_console.store.queries.routes import (
     ANY,
@@ -21,7 +22,6 @@ from dlq_console.store.queries.routes import (
     prepared,
     route_for,
 )
-from dlq_console.store.reading import reading
 from dlq_console.store.store import Store
 
 #: Most rows on one page.
@@ -29,29 +29,26 @@ MAX_LIMIT = 200
 #: Rows that are read for a page; few sizes, so that few statements are kept prepared.
 _SIZES = (50, 100, MAX_LIMIT)
 
-_COLUMNS = ", ".join(SUMMARY_COLUMNS)
-_FETCHED = ", ".join(f"e.{name}" for name in SUMMARY_COLUMNS)
-
 #: The order of the list when walking that way, and how a row beyond the cursor compares with it.
 _WALK: dict[Direction, tuple[Order, str]] = {"next": ("DESC", "<"), "previous": ("ASC", ">")}
 _BACK: dict[Direction, Direction] = {"next": "previous", "previous": "next"}
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class Page(Generic[Item]):
     """Rows of a list and the cursors of its neighbours; None where there is no neighbour.
 
     A short page with a `next_cursor` gave up looking: the rows that it read held no more matches, later ones may.
     """
 
-    items: tuple[EventSummary, ...] = ()
+    items: tuple[Item, ...] = ()
     next_cursor: str | None = None
     previous_cursor: str | None = None
 
 
 def events_page(
     store: Store, flt: EventFilter, *, cursor: str = "", limit: int = 50, accounts: Accounts = None
-) -> Page:
+) -> Page[EventSummary]:
     """One page of all events that match.
 
     Newest first: by id, and by when they ended where the filter asks for nothing but dead or nothing but discarded
@@ -60,26 +57,48 @@ def events_page(
     Raises:
         FilterError: the cursor does not belong to this list.
     """
+    return _events(store, flt, SUMMARIES, cursor, limit, accounts)
+
+
+def event_lines(
+    store: Store, flt: EventFilter, *, cursor: str = "", limit: int = 50, accounts: Accounts = None
+) -> Page[EventLine]:
+    """The same page with only what one line says about each event.
+
+    Raises:
+        FilterError: the cursor does not belong to this list.
+    """
+    return _events(store, flt, LINES, cursor, limit, accounts)
+
+
+def _events(
+    store: Store, flt: EventFilter, shape: Shape[Item], cursor: str, limit: int, accounts: Accounts
+) -> Page[Item]:
     route = route_for(store, flt, accounts)
     if route is None:
         return Page()
-    with reading(store) as connection:
-        return read_page(store, connection, narrowed(store, connection, route), cursor=cursor, limit=limit)
+    with store.read() as connection:
+        route = narrowed(store, connection, route)
+        return read_page(store, connection, route, shape, cursor=cursor, limit=limit)
 
 
-def read_page(store: Store, connection: Connection, route: Route, *, cursor: str, limit: int) -> Page:
-    """One page of a route.
+def read_page(
+    store: Store, connection: Connection, route: Route, shape: Shape[Item], *, cursor: str, limit: int
+) -> Page[Item]:
+    """One page of a route, of items of that shape.
 
     Raises:
         FilterError: the cursor does not belong to this list.
     """
     place = read_cursor(cursor, route.order)
     size = next(size for size in _SIZES if size >= limit)
-    template, parameters = _template(route, place, size), route.parameters | _place_parameters(route, place)
+    template = _template(route, shape.columns, place, size)
+    parameters = route.parameters | _place_parameters(route, place)
     rows = connection.execute(prepared(store, template, parameters), parameters).all()
     found, gave_up_at = _matching(rows, route.patience()) if route.checked else (rows, None)
     shown, last = found[:limit], found[limit - 1] if len(found) > limit else gave_up_at
-    return _page(store, route, place, shown, last)
+    items = tuple(shape.made_of(store, row) for row in shown)
+    return _page(route, place, items, shown, last)
 
 
 def _matching(rows: Sequence[Row[Any]], patience: int) -> tuple[list[Row[Any]], Row[Any] | None]:
@@ -93,7 +112,7 @@ def _matching(rows: Sequence[Row[Any]], patience: int) -> tuple[list[Row[Any]], 
     return found, None
 
 
-def _template(route: Route, place: Cursor | None, size: int) -> str:
+def _template(route: Route, columns: tuple[str, ...], place: Cursor | None, size: int) -> str:
     """SQL for the rows of a page, one more that tells that there is another page, and the row where it gave up."""
     order, comparison = _WALK[place.direction if place else "next"]
     beyond = ANY
@@ -102,7 +121,7 @@ def _template(route: Route, place: Cursor | None, size: int) -> str:
         if route.by_end:
             beyond = f"(finished_at, id) {comparison} (:cursor_at, :cursor_id)"
     if not route.checked:
-        return route.rows(_COLUMNS, size + 1, beyond=beyond, order=order)
+        return route.rows(", ".join(columns), size + 1, beyond=beyond, order=order)
     by = route.order_by(order)
     # The columns of the list are fetched for the few rows that are shown.
     return f"""
@@ -111,7 +130,7 @@ WITH found AS (
     WHERE matches OR place = {route.patience()}
     {by} LIMIT {size + 2}
 )
-SELECT {_FETCHED}, found.matches, found.place
+SELECT {", ".join(f"e.{name}" for name in columns)}, found.matches, found.place
 FROM found JOIN {{event}} e ON e.id = found.id
 {route.order_by(order, of="found.")}
 """
@@ -125,21 +144,24 @@ def _place_parameters(route: Route, place: Cursor | None) -> dict[str, Any]:
 
 
 def _page(
-    store: Store, route: Route, place: Cursor | None, shown: Sequence[Row[Any]], last: Row[Any] | None
-) -> Page:
-    """Turn rows, in the direction in which they were walked, into a page.
+    route: Route,
+    place: Cursor | None,
+    items: tuple[Item, ...],
+    shown: Sequence[Row[Any]],
+    last: Row[Any] | None,
+) -> Page[Item]:
+    """Turn items, in the direction in which their rows were walked, into a page.
 
     Args:
-        store: names the queues.
         route: of the list.
         place: where the walk began; None at the start of the list.
-        shown: the rows of the page.
+        items: of the page.
+        shown: their rows.
         last: the last row that the next step in the same direction need not see; None where there is no such step.
     """
     direction: Direction = place.direction if place else "next"
     ahead = str(_cursor(route, last, direction)) if last else None
     behind = str(_behind(route, place, shown)) if place else None
-    items = tuple(summary(store, row) for row in shown)
     if direction == "next":
         return Page(items, next_cursor=ahead, previous_cursor=behind)
     return Page(items[::-1], next_cursor=behind, previous_cursor=ahead)
@@ -167,3 +189,6 @@ def summary(store: Store, row: Row[Any]) -> EventSummary:
         values[name] = read_time(values[name])
     values["max_attempts"] = values["max_attempts"] or DEFAULT_MAX_ATTEMPTS
     return EventSummary(**values, queue=store.queue(values["account"], values["lane"]))
+
+
+SUMMARIES = Shape(SUMMARY_COLUMNS, summary)

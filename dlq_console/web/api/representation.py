@@ -35,7 +35,7 @@ def event_json(event: Event, attempts: Sequence[Attempt] = (), audit: Sequence[A
     }
 
 
-def page_json(page: Page, count: Count) -> Document:
+def page_json(page: Page[EventSummary], count: Count) -> Document:
     """One page of a list."""
     return {
         "items": [summary_json(event) for event in page.items],

@@ -48,6 +48,7 @@ def upgrade() -> None:
     _users(f"{prefix}users")
     _sessions(f"{prefix}sessions")
     _tokens(f"{prefix}tokens")
+    _once(f"{prefix}once")
 
 
 def _event(table: str) -> None:
@@ -291,6 +292,17 @@ def _tokens(table: str) -> None:
         sa.UniqueConstraint("token_hash", name=op.f(f"{table}_token_hash_uq")),
         sqlite_autoincrement=True,
     )
+
+
+def _once(table: str) -> None:
+    op.create_table(
+        table,
+        _text("scope"),
+        _text("key"),
+        _time("created_at"),
+        _primary_key(table, "scope", "key"),
+    )
+    op.create_index(f"{table}_created_ix", table, ["created_at"])
 
 
 def _id() -> sa.Column[Any]:
