@@ -10,10 +10,12 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
 
-# More arguments for the programs below: `make test PYTEST_ARGS="tests/store -x"`, `make demo DEMO_ARGS="--port 9000"`.
+# More arguments for the programs below: `make test PYTEST_ARGS="tests/store -x"`, `make demo DEMO_ARGS="--port 9000"`,
+# `make chaos CHAOS_ARGS="--seed 7 --setup postgres-celery"`.
 PYTEST_ARGS ?=
 DEMO_ARGS ?=
 BENCH_ARGS ?=
+CHAOS_ARGS ?=
 
 .PHONY: help demo test lint format bench chaos clean
 .DEFAULT_GOAL := help
@@ -39,8 +41,9 @@ format: $(INSTALLED_DEV)  ## repair the style where a tool can
 bench: $(INSTALLED_DEV)  ## measure every published figure
 	$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
+# With CHAOS_ARGS only the storms that they name, which stand in a folder of their own.
 chaos: $(INSTALLED_DEV)  ## the long and destructive forms of the tests
-	$(BIN)/python -m pytest -m chaos --timeout=3600 $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m chaos --timeout=3600 $(if $(CHAOS_ARGS),,tests) tests/chaos $(CHAOS_ARGS) $(PYTEST_ARGS)
 
 clean:  ## remove the environment and what tools left behind
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

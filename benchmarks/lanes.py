@@ -61,7 +61,7 @@ def run(store: Store, only: list[str] | None = None) -> Costs:
         assert transitions.end(store, events[0], DONE)
         costs.ends.append(monotonic() - began)
         began = monotonic()
-        dispatching.take_unsent(store, ready[0], 2)
+        dispatching.take_unsent(store, [events[0].account])
         costs.dispatches.append(monotonic() - began)
     return costs
 

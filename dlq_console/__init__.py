@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dlq_console.hub.enqueue import Enqueued as Enqueued
     from dlq_console.hub.enqueue import NewEvent as NewEvent
     from dlq_console.hub.handlers import Run as Run
+    from dlq_console.hub.once import once as once
     from dlq_console.hub.policy import Policy as Policy
     from dlq_console.runtime import Hub as Hub
     from dlq_console.settings import Settings as Settings
@@ -38,6 +39,7 @@ _HOMES = {
     ),
     "dlq_console.hub.enqueue": ("Enqueued", "NewEvent"),
     "dlq_console.hub.handlers": ("Run",),
+    "dlq_console.hub.once": ("once",),
     "dlq_console.hub.policy": ("Policy",),
     "dlq_console.runtime": ("Hub",),
     "dlq_console.settings": ("Settings",),

@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 import tempfile
 import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from dlq_console.hub.core import HubCore
 from dlq_console.hub.dispatch import NoPublisher, Publisher
 from dlq_console.settings import Settings, read_settings
+
+if TYPE_CHECKING:
+    from celery import Celery
 
 
 class Hub(HubCore):
@@ -40,6 +45,21 @@ class Hub(HubCore):
         hub._folder = folder
         hub.migrate()
         return hub
+
+    def attach(self, app: Celery, *, accounts: Sequence[str] | None = None, scheduler: bool = True) -> None:
+        """Let the workers of your own Celery application run the events of this hub; your tasks and configuration stay.
+
+        Args:
+            app: your application. Its broker must be the one of DLQ_BROKER_URL.
+            accounts: the accounts that its workers serve; None for all, also those that come later.
+            scheduler: whether its workers may also host the periodic steps.
+
+        Raises:
+            ConfigurationError: no broker is set, or the application runs the events of another hub.
+        """
+        from dlq_console.workers.celery_attach import attach  # Celery is loaded only where it is used
+
+        attach(self, app, accounts=accounts, scheduler=scheduler)
 
     def close(self) -> None:
         """Close connections; the hub may be used again afterwards, except one made by `in_memory`."""

@@ -45,6 +45,9 @@ class Settings(BaseSettings):
     )
     secret_key: str = Field("", description="Signs sessions and forms. `serve` refuses to start without it.")
     queue_prefix: str = Field("erp", description="Queues are <prefix>.<account>.")
+    max_queues: int = Field(
+        200, ge=1, le=10_000, description="Accounts with a queue of their own; further ones share queues."
+    )
     table_prefix: str = Field(
         "dlq_", description="Prefix of every table, so that they may live in your own database."
     )

@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -21,22 +18,20 @@ from dlq_console.clock import monotonic
 from dlq_console.errors import StoreUnavailable
 from dlq_console.hub.core import HubCore
 from dlq_console.hub.execution import finish, run_claimed
+from dlq_console.hub.heartbeat import Heartbeat
 from dlq_console.hub.policy import DEFAULT_POLICY
 from dlq_console.store import claims, dispatching, presence, transitions
-from dlq_console.store.claims import ReadyAccount
 from dlq_console.store.events import Event
-from dlq_console.store.store import Store
 from dlq_console.workers.celery_broker import RUN_EVENT
 from dlq_console.workers.celery_requests import Losses, WatchedRequest, owner_of
-from dlq_console.workers.celery_signals import HARD_LIMIT_AFTER, GiveBack, RunSignals
+from dlq_console.workers.celery_signals import HARD_LIMIT_AFTER, GiveBack, NoSignals, RunSignals
 
 logger = logging.getLogger(__name__)
 
 #: How long the number of slots of all workers is believed, in seconds.
 SLOTS_BELIEVED = 5.0
-#: After a look at an account found nothing to send, the next one waits so long, in seconds. The relay looks as often;
-#: this look only keeps a backlog flowing between two of its turns.
-LOOK_PAUSE = 1.0
+#: The time limits of the message are the ones that count; without any of its own, a task takes those of its application.
+FAR_BEYOND_ANY_LIMIT = 10_000_000
 
 if TYPE_CHECKING:
     _Task = Task[Any, None]
@@ -54,40 +49,76 @@ class RunEvent(_Task):
 
     name = RUN_EVENT
     Request = f"{WatchedRequest.__module__}:{WatchedRequest.__name__}"
+    # Whatever the application has set for tasks of its own: all that it does not say here, a task takes from there.
     acks_late = True
+    acks_on_failure_or_timeout = acks_on_failure = acks_on_timeout = True
+    reject_on_worker_lost = retry_on_worker_lost = False
     ignore_result = True
+    store_errors_even_if_ignored = False
+    track_started = False
     max_retries = 0
+    rate_limit = 0  # type: ignore[assignment] # none, and none of the application's either
+    time_limit = soft_time_limit = FAR_BEYOND_ANY_LIMIT
 
     def __init__(self, hub: HubCore, worker: str) -> None:
         self._hub = hub
-        self._worker = worker
+        self.worker = worker
         self._process: PoolProcess | None = None
         self._pid = 0
+        # Whether the pool is made of processes, which can be interrupted and ended.
+        self.has_own_process = True
         # For the requests in the main process.
         self.losses: Losses = SimpleQueue()
         self.consumer: Any = None
 
     def run(self, event_id: int, lease_epoch: int) -> None:
         """Run an event if it may run, and if the message was sent for the run that is due."""
+        queue = str((self.request.delivery_info or {}).get("routing_key"))
+        if not queue.startswith(f"{self._hub.settings.queue_prefix}."):
+            # Another installation on the same broker counts its events, too.
+            logger.warning(
+                "a message for event %s came through %s, a queue of others: it is dropped", event_id, queue
+            )
+            return
         if self._process is None or self._pid != os.getpid():
+            self._process = self._begin()
             self._pid = os.getpid()
-            self._process = PoolProcess(self._hub, owner_of(self._worker, self._pid))
         hard_limit, _ = self.request.timelimit or (None, None)
         self._process.run(event_id, lease_epoch, hard_limit)
 
+    def _begin(self) -> PoolProcess:
+        return PoolProcess(
+            self._hub,
+            owner_of(self.worker, os.getpid()),
+            RunSignals() if self.has_own_process else NoSignals(),
+            Heartbeat(self._hub.store, self._hub.settings.lease_seconds),
+        )
+
 
 class PoolProcess:
-    """What lives as long as a process of the pool. Made by its first message, in its main thread."""
+    """What lives as long as a process of the pool. Made by its first message, in its main thread.
 
-    def __init__(self, hub: HubCore, owner: str) -> None:
+    Args:
+        hub: holds the handlers.
+        owner: the name under which it claims events.
+        signals: keeps the time of a run.
+        heartbeat: keeps the leases of runs alive.
+    """
+
+    def __init__(
+        self,
+        hub: HubCore,
+        owner: str,
+        signals: RunSignals | NoSignals,
+        heartbeat: Heartbeat,
+    ) -> None:
         self._hub = hub
         self._store = hub.store
         self._owner = owner
-        self._signals = RunSignals()
-        self._heartbeat = Heartbeat(hub.store, hub.settings.lease_seconds)
+        self._signals = signals
+        self._heartbeat = heartbeat
         self._slots = 0
         self._slots_until = 0.0
-        self._look_after: dict[str, float] = {}
 
     def run(self, event_id: int, epoch: int, hard_limit: float | None) -> None:
         """Claim the event, run it and send what may run next.
@@ -126,7 +157,8 @@ class PoolProcess:
             finish(self._store, event, transitions.released())
         else:
             self._run_claimed(event, limit)
-        self._send_next(event.account)
+        # Its place is free now, and what waited behind it in its lane may run.
+        self._hub.send_due([event.account])
 
     def _run_claimed(self, event: Event, limit: float) -> None:
         with self._heartbeat.of(event):
@@ -143,47 +175,3 @@ class PoolProcess:
             self._slots = presence.slots(self._store)
             self._slots_until = monotonic() + SLOTS_BELIEVED
         return self._slots
-
-    def _send_next(self, account: str) -> None:
-        if monotonic() < self._look_after.get(account, 0.0):
-            return
-        line = ReadyAccount(account, max_running=None, running=0, slots=self._slots)
-        due = dispatching.take_unsent(self._store, line, 2 * line.limit)
-        self._hub.dispatch([self._hub.message(e.id, e.lease_epoch, e.kind, e.account, e.lane) for e in due])
-        self._look_after[account] = 0.0 if due else monotonic() + LOOK_PAUSE
-
-
-class Heartbeat:
-    """A thread that keeps the lease of the event alive which this process runs."""
-
-    def __init__(self, store: Store, lease_seconds: float) -> None:
-        self._store = store
-        self._lease_seconds = lease_seconds
-        self._held: tuple[int, int] | None = None
-        threading.Thread(target=self._work, name="dlq-console-heartbeat", daemon=True).start()
-
-    @contextmanager
-    def of(self, event: Event) -> Iterator[None]:
-        """Keep the lease of `event` alive inside the block."""
-        self._held = (event.id, event.lease_epoch)
-        try:
-            yield
-        finally:
-            self._held = None
-
-    def _work(self) -> None:
-        pause = threading.Event()
-        # The claim gave a whole lease, so a beat every third of it comes in time whenever the run began.
-        while not pause.wait(self._lease_seconds / 3):
-            held = self._held
-            if held is not None:
-                self._extend(held)
-
-    def _extend(self, held: tuple[int, int]) -> None:
-        try:
-            lost = transitions.extend(self._store, [held], lease_seconds=self._lease_seconds)
-        except StoreUnavailable as error:
-            logger.warning("event %s: its lease was not extended: %s", held[0], error)
-            return
-        if lost and self._held == held:
-            logger.warning("event %s: its lease was lost, what its run writes is refused", held[0])

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from dlq_console.clock import monotonic
 from dlq_console.errors import StoreUnavailable
 from dlq_console.hub.core import HubCore
 from dlq_console.store import presence
-from dlq_console.store.accounts import waiting_accounts
 from dlq_console.workers.celery_broker import account_queue
-from dlq_console.workers.celery_requests import Loss, Losses, settle
+from dlq_console.workers.celery_queues import served_queues
+from dlq_console.workers.celery_requests import Loss, settle
+
+if TYPE_CHECKING:
+    from dlq_console.workers.celery_child import RunEvent
 
 logger = logging.getLogger(__name__)
 
@@ -32,20 +36,30 @@ class Companion:
 
     Args:
         hub: holds the handlers.
-        worker: the id under which the worker was announced.
-        losses: where the main thread puts what happened to the pool.
-        consumer: Celery's consumer.
-        serves_all: whether it is to be given the queues of new accounts.
+        run_event: the task of the worker; the main thread puts into its `losses` what happened to the pool.
+        accounts: those that the worker serves; None for all.
+        announce: says that the worker is there.
+        finds: whether it is to be given the queues of these accounts as work comes up in them.
     """
 
-    def __init__(self, hub: HubCore, worker: str, losses: Losses, consumer: Any, *, serves_all: bool) -> None:
+    def __init__(
+        self,
+        hub: HubCore,
+        run_event: RunEvent,
+        accounts: Sequence[str] | None,
+        announce: Callable[[], None],
+        *,
+        finds: bool,
+    ) -> None:
         self._hub = hub
         self._store = hub.store
-        self._worker = worker
-        self._losses = losses
+        self._worker = run_event.worker
+        self._losses = run_event.losses
         self._lost: Loss | None = None
-        self._consumer = consumer
-        self._serves_all = serves_all
+        self._consumer = run_event.consumer
+        self._accounts = accounts
+        self._announce = announce
+        self._finds = finds
         self._state = "running"
         self._wake = threading.Event()
         self._left = False
@@ -86,15 +100,18 @@ class Companion:
 
     def _turn(self) -> None:
         if monotonic() >= self._next_beat:
-            presence.beat(self._store, self._worker, self._state)
+            if not presence.beat(self._store, self._worker, self._state):
+                # It was silent for so long that it was forgotten.
+                self._announce()
+                presence.beat(self._store, self._worker, self._state)
             self._next_beat = monotonic() + BEAT_EVERY
         self._settle_losses()
         if self._state == "running":
             # Only the main thread may touch the pool and the connection to the broker.
             # Celery looks for lost processes too, but an idle one only every five seconds.
             self._consumer.hub.call_soon(self._consumer.pool.maintain_pool)
-            if self._serves_all:
-                self._serve_new_accounts()
+            if self._finds:
+                self._serve_new_queues()
 
     def _settle_losses(self) -> None:
         # Kept until it is written: the database may be away.
@@ -103,10 +120,9 @@ class Companion:
             settle(self._hub, self._worker, self._lost)
             self._lost = None
 
-    def _serve_new_accounts(self) -> None:
+    def _serve_new_queues(self) -> None:
         served = self._consumer.app.amqp.queues.consume_from
-        for account in waiting_accounts(self._store):
-            name = self._store.queue(account)
+        for name in served_queues(self._hub, self._accounts):
             if name not in served:
                 self._consumer.hub.call_soon(self._serve, name)
 

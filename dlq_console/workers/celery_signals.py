@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import FrameType
+from typing import Any
 
 from dlq_console.clock import monotonic
 from dlq_console.hub.execution import TimeLimitReached
@@ -43,20 +44,28 @@ class RunSignals:
         self._asked_to_end = False
         # Moments on the monotonic clock.
         self._limit_at = self._hard_limit_at = self._give_back_at = NEVER
-        self._celerys = signal.getsignal(signal.SIGTERM)
-        signal.signal(signal.SIGTERM, self._on_end)
-        signal.signal(signal.SIGALRM, self._on_alarm)
+        self._others: dict[signal.Signals, Any] = {}
 
     @contextmanager
     def busy(self) -> Iterator[None]:
-        """Inside the block, from claim to result, the process does not end."""
+        """Inside the block, from claim to result, the process does not end.
+
+        Outside of it the signals are whose they were: the process may run other tasks, too.
+        """
         self._busy = True
+        self._others = {
+            signal.SIGTERM: signal.signal(signal.SIGTERM, self._on_end),
+            signal.SIGALRM: signal.signal(signal.SIGALRM, self._on_alarm),
+        }
         try:
             yield
         finally:
             self._busy = False
             if self._asked_to_end:
                 signal.setitimer(signal.ITIMER_REAL, LEAVE_AFTER)
+            else:
+                for number, handler in self._others.items():
+                    signal.signal(number, handler)
 
     @contextmanager
     def handler(self, limit: float) -> Iterator[None]:
@@ -112,5 +121,18 @@ class RunSignals:
 
     def _end(self, frame: FrameType | None) -> None:
         """What Celery would have done on SIGTERM."""
-        if callable(self._celerys):
-            self._celerys(signal.SIGTERM, frame)
+        others = self._others.get(signal.SIGTERM)
+        if callable(others):
+            others(signal.SIGTERM, frame)
+
+
+class NoSignals:
+    """In place of `RunSignals` where runs are threads: nothing can be told to one of them."""
+
+    def busy(self) -> AbstractContextManager[None]:
+        """Nothing is different inside the block."""
+        return nullcontext()
+
+    def handler(self, _limit: float) -> AbstractContextManager[None]:
+        """Nothing is different inside the block."""
+        return nullcontext()

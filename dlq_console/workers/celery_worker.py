@@ -8,29 +8,23 @@ DLQ_APP names. The pool is prefork: a time limit and a crash then concern one ev
 from __future__ import annotations
 
 import logging
-import os
-import signal
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
 from celery import Celery
 from celery.apps.worker import Worker
-from celery.bootsteps import StartStopStep
 from celery.worker import state
 
 from dlq_console.errors import ConfigurationError
 from dlq_console.hub.core import HubCore
 from dlq_console.settings import read_settings
-from dlq_console.store import presence, queries
-from dlq_console.store.accounts import waiting_accounts
 from dlq_console.store.presence import new_worker_id
 from dlq_console.workers.celery_broker import configure
 from dlq_console.workers.celery_child import RunEvent
-from dlq_console.workers.celery_companion import Companion
+from dlq_console.workers.celery_queues import served_queues
+from dlq_console.workers.celery_step import Serving, make_ready, step_for
 from dlq_console.workers.loading import load_hub
-from dlq_console.workers.scheduler import SchedulerThread
 
 logger = logging.getLogger(__name__)
 
@@ -77,13 +71,16 @@ def make_app(hub: HubCore, *, accounts: Sequence[str] | None = None, scheduler: 
         task_reject_on_worker_lost=False,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
+        # RabbitMQ closes the channel of a worker that holds a message for longer than it allows, 30 minutes as a rule. That
+        # would be the end of the worker, while the run goes on by its row and needs no message any more.
+        broker_channel_error_retry=True,
         # Ending what runs because the broker was away for a moment would waste an attempt.
         worker_cancel_long_running_tasks_on_connection_loss=False,
         worker_hijack_root_logger=False,
         worker_redirect_stdouts=False,
     )
-    app.register_task(app.run_event)
-    app.steps["worker"].add(AfterPool)
+    app.register_task(app.serving.run_event)
+    app.steps["worker"].add(step_for(app.serving))
     return app
 
 
@@ -92,11 +89,9 @@ class EventApp(Celery):
 
     def __init__(self, hub: HubCore, accounts: Sequence[str] | None, *, scheduler: bool) -> None:
         super().__init__("dlq_console", fixups=[])
-        self.hub = hub
-        self.accounts = accounts
-        self.scheduler = scheduler
-        self.worker_id = new_worker_id()
-        self.run_event = RunEvent(hub, self.worker_id)
+        self.serving = Serving(
+            hub=hub, run_event=RunEvent(hub, new_worker_id()), accounts=accounts, scheduler=scheduler
+        )
 
     @cached_property
     def Worker(self) -> type[EventWorker]:  # noqa: N802 - Celery's name for it
@@ -111,20 +106,14 @@ class EventWorker(Worker):
     app: EventApp
     concurrency: int
     pool_cls: Any
-    consumer: Any
-    _serves_all = False
-    _companion: Companion | None = None
-    _steps: SchedulerThread | None = None
 
     def on_before_init(self, quiet: bool = False, **options: Any) -> None:
         """Tell the others what runs here, before any process of the pool exists."""
         super().on_before_init(quiet=quiet, **options)
-        if reason := queries.why_not_ready(self.app.hub.store):
-            raise ConfigurationError(reason)
+        make_ready(self.app.serving)
         # Two lines per event, written by Celery, say nothing that the table does not say better.
         for name in ("celery.worker.strategy", "celery.app.trace"):
             logging.getLogger(name).setLevel(logging.WARNING)
-        self.app.hub.publish_kinds(self.app.worker_id)
 
     def prepare_args(self, **options: Any) -> dict[str, Any]:
         """Leave out what would make workers talk to one another through the broker."""
@@ -133,12 +122,11 @@ class EventWorker(Worker):
 
     def setup_queues(self, include: Any, exclude: Any = None) -> None:
         """Serve the queues that were asked for, else those of the accounts, else all there are and will be."""
-        accounts = self.app.accounts
-        self._serves_all = not include and accounts is None
+        serving = self.app.serving
+        serving.finds_queues = not include
         if not include:
-            known = waiting_accounts(self.app.hub.store) if accounts is None else accounts
             # An iterator, because Celery takes an empty list as the wish for its own default queue.
-            include = iter([self.app.hub.store.queue(account) for account in known])
+            include = iter(served_queues(serving.hub, serving.accounts))
         super().setup_queues(include, exclude)
 
     def on_init_blueprint(self) -> None:
@@ -149,64 +137,10 @@ class EventWorker(Worker):
                 "Run this worker with the prefork pool: no other can end a run at its time limit."
             )
 
-    def on_start(self) -> None:
-        """Take part: from now on this worker counts."""
-        super().on_start()
-        presence.announce(
-            self.app.hub.store,
-            self.app.worker_id,
-            mode="celery",
-            slots=self.concurrency,
-            accounts=self.app.accounts,
-        )
-        # Nothing that is open here shall cross the forks that follow.
-        self.app.hub.store.engines.dispose()
-
-    def on_pool_started(self) -> None:
-        """Start the threads, whether or not the broker can be reached: the pool has been forked by now."""
-        self.app.run_event.consumer = self.consumer
-        self._companion = Companion(
-            self.app.hub,
-            self.app.worker_id,
-            self.app.run_event.losses,
-            self.consumer,
-            serves_all=self._serves_all,
-        )
-        self._steps = SchedulerThread(self.app.hub) if self.app.scheduler else None
-
     def on_consumer_ready(self, consumer: Any) -> None:
         """Say so."""
         super().on_consumer_ready(consumer)
-        logger.info("worker %s runs %s events at once", self.app.worker_id, self.concurrency)
-
-    def on_close(self) -> None:
-        """Begin to stop: what runs has a bounded time to end."""
-        super().on_close()
-        if self._companion is not None:
-            self._companion.stopping()
-        for request in list(state.active_requests):
-            if request.worker_pid:
-                with suppress(ProcessLookupError):
-                    os.kill(request.worker_pid, signal.SIGTERM)
-
-    def on_stopped(self) -> None:
-        """The pool has ended."""
-        super().on_stopped()
-        if self._steps is not None:
-            self._steps.stop()
-        if self._companion is not None:
-            self._companion.leave()
-        self.app.hub.close()
-
-
-class AfterPool(StartStopStep):
-    """The place between the start of the pool and that of the consumer."""
-
-    requires = ("celery.worker.components:Pool",)
-
-    def start(self, worker: EventWorker) -> None:
-        """Called by Celery."""
-        worker.on_pool_started()
+        logger.info("worker %s runs %s events at once", self.app.serving.run_event.worker, self.concurrency)
 
 
 def __getattr__(name: str) -> Any:

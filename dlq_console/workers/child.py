@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from types import FrameType
 
@@ -32,10 +33,13 @@ def serve(hub: HubCore, pipe: Connection, parent: int) -> None:
     parent takes for what it is.
     """
     child = os.getpid()
-    # The parent alone decides when to stop; it is told by the same signals, sent to the whole group. A function that
-    # does nothing, unlike SIG_IGN, is not inherited by programs that a handler starts.
+    # The programs that a handler starts belong to this session too, and are killed with it.
+    os.setsid()
+    # The parent alone decides when to stop; a supervisor may tell every process of the service. A function that does
+    # nothing, unlike SIG_IGN, is not inherited by programs that a handler starts.
     signal.signal(signal.SIGINT, _leave_it_to_the_parent)
     signal.signal(signal.SIGTERM, _leave_it_to_the_parent)
+    os.register_at_fork(after_in_child=partial(_be_a_program, pipe))
     threading.Thread(target=_end_with, args=(parent,), name="dlq-console-parent-watch", daemon=True).start()
     with suppress(EOFError, ConnectionError):  # no more work, or no more parent
         while True:
@@ -45,6 +49,7 @@ def serve(hub: HubCore, pipe: Connection, parent: int) -> None:
                 # A handler has forked and its copy came back to us: it must not answer for the one that was asked.
                 os._exit(1)
             os.write(pipe.fileno(), (FIT if fit else UNFIT) + secret)
+    _kill_session()
 
 
 def _run(hub: HubCore, event: Event) -> bool:
@@ -66,8 +71,19 @@ def _leave_it_to_the_parent(_signal: int, _frame: FrameType | None) -> None:
     pass
 
 
+def _be_a_program(pipe: Connection) -> None:
+    """What a handler has forked is not the child: it can be stopped by signals, and holds no end of the pipe open."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    pipe.close()
+
+
 def _end_with(parent: int) -> None:
     """A child without its parent has no heartbeat: it must not go on while others rescue its event."""
     while os.getppid() == parent:
         time.sleep(0.5)
-    os._exit(1)
+    _kill_session()
+
+
+def _kill_session() -> None:
+    os.killpg(0, signal.SIGKILL)

@@ -15,6 +15,7 @@ import secrets
 import signal
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
@@ -97,9 +98,7 @@ class Runner:
         signal.signal(signal.SIGTERM, self._ask_to_stop)
         signal.signal(signal.SIGINT, self._ask_to_stop)
         self.hub.publish_kinds(self.worker)
-        presence.announce(
-            self.hub.store, self.worker, mode="table", slots=self.concurrency, accounts=self.accounts
-        )
+        self._announce()
         logger.info("worker %s runs %s events at once", self.worker, self.concurrency)
         try:
             while not self._stopped():
@@ -107,6 +106,11 @@ class Runner:
         finally:
             self._end()
         return 0
+
+    def _announce(self) -> None:
+        presence.announce(
+            self.hub.store, self.worker, mode="table", slots=self.concurrency, accounts=self.accounts
+        )
 
     def _turn(self) -> None:
         self._keep_children()
@@ -141,9 +145,8 @@ class Runner:
         self.hub.store.engines.dispose()
         ours, theirs = _fork.Pipe()
         others = [slot.pipe for slot in self._slots]
-        process = _fork.Process(
-            target=_child, args=(self.hub, theirs, [ours, *others], os.getpid()), daemon=True
-        )
+        # Not a daemon in the sense of `multiprocessing`, which would forbid handlers to start processes of their own.
+        process = _fork.Process(target=_child, args=(self.hub, theirs, [ours, *others], os.getpid()))
         process.start()
         theirs.close()
         return Slot(process, ours)
@@ -224,10 +227,11 @@ class Runner:
             logger.error(
                 "event %s: its handler wrote into a pipe of the worker", slot.event and slot.event.id
             )
-            slot.process.kill()
             self._child_died(slot)
 
     def _child_died(self, slot: Slot) -> None:
+        # First what it has started: a fork of it that lives on would hold up the wait. How it died is settled by now.
+        _kill(slot.process)
         slot.process.join(5)
         event = slot.event
         if event is None:
@@ -239,7 +243,7 @@ class Runner:
 
     def _replace(self, slot: Slot, ending: Ending | None) -> None:
         """End the child of a slot; what became of its event is written in the next turn."""
-        slot.process.kill()
+        _kill(slot.process)
         slot.process.join(5)
         slot.pipe.close()
         self._slots.remove(slot)
@@ -257,7 +261,9 @@ class Runner:
     def _keep_alive(self) -> None:
         if monotonic() >= self._next_beat:
             state = "running" if self._stopping_since is None else "stopping"
-            presence.beat(self.hub.store, self.worker, state)
+            if not presence.beat(self.hub.store, self.worker, state) and state == "running":
+                logger.warning("worker %s was taken for gone and announces itself again", self.worker)
+                self._announce()
             self._next_beat = monotonic() + BEAT_EVERY
         if monotonic() < self._next_extension:
             return
@@ -340,6 +346,14 @@ def _child(hub: HubCore, pipe: Connection, others: list[Connection], parent: int
     for other in others:
         other.close()
     serve(hub, pipe, parent)
+
+
+def _kill(process: ForkProcess) -> None:
+    """Kill a child together with the programs that its handlers have started."""
+    if process.pid is not None:
+        with suppress(ProcessLookupError, PermissionError):  # nobody is in its session, or nobody of ours
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
 
 
 def _steps(hub: HubCore, pipes: list[Connection], parent: int) -> None:

@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from dlq_console.hub.core import HubCore
 from dlq_console.hub.execution import died
 from dlq_console.hub.failures import failure
-from dlq_console.store import claims, dispatching, lanes, presence, pruning, transitions
+from dlq_console.store import claims, dispatching, lanes, once, presence, pruning, transitions
 
 logger = logging.getLogger(__name__)
 
-#: The most messages that one relay step sends for one account.
-RELAY_WINDOW = 200
 #: Chunks that one prune step deletes at most; what is left is for the next one.
 PRUNE_CHUNKS = 50
 
@@ -42,14 +40,11 @@ def relay(hub: HubCore) -> int:
     """Tell the broker of due events that it does not know or has lost. Returns how many were sent."""
     if not hub.settings.broker_url:
         return 0
+    accounts = [ready.account for ready in claims.ready_accounts(hub.store) if ready.room]
     sent = 0
-    for ready in claims.ready_accounts(hub.store):
-        if ready.room == 0:
-            continue
-        window = min(RELAY_WINDOW, 2 * ready.limit)
-        due = dispatching.take_unsent(hub.store, ready, window)
-        sent += hub.dispatch([hub.message(e.id, e.lease_epoch, e.kind, e.account, e.lane) for e in due])
-    return sent
+    while (now := hub.send_due(accounts)) == dispatching.MOST_AT_ONCE:
+        sent += now
+    return sent + now
 
 
 def promote(hub: HubCore) -> int:
@@ -58,12 +53,18 @@ def promote(hub: HubCore) -> int:
 
 
 def prune(hub: HubCore) -> int:
-    """Delete old done and discarded events. Returns how many."""
+    """Delete old done and discarded events, and the marks of `once` that no event left can need. Returns how many."""
+    days = hub.settings.retention_days
+    events = _in_chunks(lambda: pruning.prune(hub.store, days=days), pruning.CHUNK)
+    return events + _in_chunks(lambda: once.prune(hub.store, days=days), once.CHUNK)
+
+
+def _in_chunks(delete: Callable[[], int], size: int) -> int:
     deleted = 0
     for _ in range(PRUNE_CHUNKS):
-        chunk = pruning.prune(hub.store, days=hub.settings.retention_days)
+        chunk = delete()
         deleted += chunk
-        if chunk < pruning.CHUNK:
+        if chunk < size:
             break
     return deleted
 

@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session, scoped_session, sessionmaker
 from sqlalchemy.pool import NullPool
 
 from dlq_console import Enqueued, Hub, IdempotencyConflict, NewEvent, PayloadRefused, PermanentError
+from dlq_console.store import presence
 from tests.hub.recording import Recorder
 from tests.store.making import row, rows
 
@@ -471,6 +472,9 @@ def test_a_dead_event_is_revived_with_the_callers_transaction_and_not_without(
 
 @only_on_postgresql
 def test_many_callers_at_once_lose_and_double_nothing(hub: Hub, recorder: Recorder, engine: Engine) -> None:
+    # Slots for all of them, or the rest would be kept for later.
+    presence.announce(hub.store, "worker", mode="celery", slots=100)
+
     def work(place: int) -> None:
         for turn in range(10):
             with Session(engine) as session:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
-from dlq_console.hub.heartbeat import kept_alive
+from dlq_console.hub.heartbeat import Heartbeat, kept_alive
 from dlq_console.store import transitions
 from dlq_console.store.migrate import upgrade
 from dlq_console.store.store import Store
@@ -54,3 +55,22 @@ def test_a_database_that_is_away_is_told_and_asked_again(caplog: pytest.LogCaptu
             server.start()
             wait_until(lambda: row(store, event.id)["lease_until"] != given, 20, "a beat")
         store.engines.dispose()
+
+
+def test_one_thread_keeps_the_leases_of_all_events_of_its_process(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    held, gone, ended = (claimed(store, add(store, n).id, lease_seconds=LEASE) for n in range(3))
+    given = row(store, held.id)["lease_until"]
+    left = row(store, ended.id)["lease_until"]
+    with closing(Heartbeat(store, LEASE)) as heartbeat, heartbeat.of(held), heartbeat.of(gone):
+        with heartbeat.of(ended):
+            pass
+        transitions.end(store, gone, transitions.released())
+        wait_until(lambda: "its lease was lost" in caplog.text, 10, "the warning")
+        before = row(store, held.id)["lease_until"]
+        wait_until(lambda: row(store, held.id)["lease_until"] > before, 10, "a beat after the loss")
+    assert before >= given
+    assert row(store, ended.id)["lease_until"] == left
+    # Told once, and of the one that it is true of.
+    assert [record.args for record in caplog.records] == [(gone.id,)]

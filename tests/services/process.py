@@ -17,6 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
+import psutil
+
 from tests.services import reaper
 
 Answer = TypeVar("Answer")
@@ -61,7 +63,7 @@ def free_port() -> int:
 
 
 class Child:
-    """A process in a group of its own. Leaving the `with` block ends the whole group.
+    """A process in a group of its own. Leaving the `with` block ends it with everything that it has started.
 
     Args:
         arguments: the program and its arguments; no shell is involved.
@@ -96,6 +98,8 @@ class Child:
                 extra_groups=[] if user else None,
             )
         self.pid = self._process.pid
+        #: Processes of other groups that `pause` has frozen.
+        self._frozen: list[psutil.Process] = []
         reaper.watch(self.pid, self.folder)
 
     def __enter__(self) -> Self:
@@ -160,11 +164,19 @@ class Child:
         self._process.wait(STOP_SECONDS)
 
     def pause(self) -> None:
-        """Freeze the whole group."""
+        """Freeze the process and all that it has started, as the host they are on would."""
         os.killpg(self.pid, signal.SIGSTOP)
+        self._frozen = self._family()
+        for process in self._frozen:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.suspend()
 
     def resume(self) -> None:
-        """Thaw the whole group."""
+        """Thaw what `pause` has frozen."""
+        for process in self._frozen:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.resume()
+        self._frozen = []
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGCONT)
 
@@ -175,16 +187,28 @@ class Child:
             self.send(number)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout)
-        reaper.kill_group(self.pid)
+        self._kill_all()
         return self._process.wait(STOP_SECONDS)
 
     def close(self) -> None:
-        """End the whole group and remove what it left."""
-        reaper.kill_group(self.pid)
+        """End the process with all that it has started, and remove what it left."""
+        self._kill_all()
         self._process.wait(STOP_SECONDS)
         reaper.forget(self.pid)
         if self._owns_folder:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _family(self) -> list[psutil.Process]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            return psutil.Process(self.pid).children(recursive=True)
+        return []
+
+    def _kill_all(self) -> None:
+        family = [*self._family(), *self._frozen] if self.running else self._frozen
+        reaper.kill_group(self.pid)
+        for process in family:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
 
     def _complaint(self, text: str) -> str:
         return f"{self.name}: {text}\nIts output was:\n{self.output()[-4000:]}"

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
@@ -51,6 +55,43 @@ class RabbitServer(Server):
         if self._port_mapper is not None:
             self._port_mapper.close()
             self._port_mapper = None
+
+    def control(self, *arguments: str) -> str:
+        """What `rabbitmqctl` with these arguments answers."""
+        program = self._program.with_name("rabbitmqctl")
+        ended = subprocess.run(
+            [program, *arguments],
+            env={"PATH": os.environ["PATH"], **self._environment()},
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        return ended.stdout
+
+    @contextmanager
+    def alarmed(self) -> Iterator[None]:
+        """Inside the block the node takes no messages, as if its memory was used up."""
+        self.control("set_vm_memory_high_watermark", "0.0000001")
+        try:
+            yield
+        finally:
+            self.control("set_vm_memory_high_watermark", "0.4")
+
+    @contextmanager
+    def holding_at_most(self, seconds: int) -> Iterator[None]:
+        """For connections made inside the block: how long a message may stay unacknowledged, 30 minutes otherwise."""
+        self._set(consumer_timeout=1000 * seconds, channel_tick_interval=500)
+        try:
+            yield
+        finally:
+            self._set(consumer_timeout=1_800_000, channel_tick_interval=60_000)
+
+    def _set(self, **settings: int) -> None:
+        for name, value in settings.items():
+            self.control("eval", f"application:set_env(rabbit, {name}, {value}).")
 
     def _prepare(self) -> None:
         (self.folder / "enabled_plugins").write_text("[].\n")

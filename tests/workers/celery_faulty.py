@@ -18,6 +18,13 @@ def unlucky(event: Event, run: Run) -> None:
         raise TransientError("not now") if run.attempt == 1 else PermanentError("never")
 
 
+@hub.handler("fails_once", policy=FAST)
+def fails_once(event: Event, run: Run) -> None:
+    _note(event)
+    if run.attempt == 1:
+        raise TransientError("not now")
+
+
 @hub.handler("takes_a_second", policy=FAST)
 def takes_a_second(event: Event) -> None:
     _note(event)

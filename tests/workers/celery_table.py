@@ -21,10 +21,12 @@ CELERYS = ("celery", "-A", "dlq_console.workers.celery_worker", "worker", "--log
 class CeleryTable(Table):
     """One database with a broker, as producers, workers and a curious person see them."""
 
-    def __init__(self, database_url: str, broker_url: str, folder: Path, start_child: StartChild) -> None:
+    def __init__(
+        self, database_url: str, broker_url: str, folder: Path, start_child: StartChild, max_queues: int = 200
+    ) -> None:
         super().__init__(database_url, folder, start_child)
         self.hub.close()
-        self.hub = Hub(read_settings(database_url=database_url, broker_url=broker_url))
+        self.hub = Hub(read_settings(database_url=database_url, broker_url=broker_url, max_queues=max_queues))
         self.broker_url = broker_url
 
     def start_celery(
@@ -37,6 +39,7 @@ class CeleryTable(Table):
                 "DLQ_DATABASE_URL": self.url,
                 "DLQ_BROKER_URL": self.broker_url,
                 "DLQ_APP": HANDLERS,
+                "DLQ_MAX_QUEUES": str(self.hub.settings.max_queues),
                 "DLQ_LEASE_SECONDS": str(lease_seconds),
             },
         )
@@ -54,14 +57,16 @@ class CeleryTable(Table):
     def send(self, event_id: int, *, copies: int = 1, time_limit: float | None = None) -> None:
         """Send messages for an event, whatever has been sent before."""
         event = self.hub.get(event_id)
-        message = self.hub.message(event.id, event.lease_epoch, event.kind, event.account)
+        message = self.hub.message(event.id, event.lease_epoch, event.kind, event.account, event.lane)
         if time_limit is not None:
             message = Message(event.id, event.lease_epoch, message.queue, time_limit)
         assert self.hub.publisher.publish([message] * copies) == [event.id] * copies
 
 
 @contextmanager
-def celery_table(database_url: str, broker_url: str, folder: Path) -> Iterator[CeleryTable]:
+def celery_table(
+    database_url: str, broker_url: str, folder: Path, *, max_queues: int = 200
+) -> Iterator[CeleryTable]:
     """A table whose workers end with the block; what they printed is shown for failures."""
     with ExitStack() as stack:
 
@@ -78,7 +83,7 @@ def celery_table(database_url: str, broker_url: str, folder: Path) -> Iterator[C
 
         notes = folder / "notes"
         notes.mkdir()
-        table = CeleryTable(database_url, broker_url, notes, start)
+        table = CeleryTable(database_url, broker_url, notes, start, max_queues)
         stack.callback(table.hub.close)
         stack.callback((notes / "go").touch)  # so that workers can stop gently
         yield table

@@ -7,6 +7,7 @@ file `go` (or `go.<attempt>`) there.
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -28,13 +29,16 @@ FOREVER = 600
 hub = Hub()
 
 
-def _note(event: Event, what: str = "started") -> Path:
-    """Leave the id of this process as `<what>.<event>.<epoch>`; a second run of the same claim would fail here."""
+def _note(event: Event, what: str = "started", process: int | None = None) -> Path:
+    """Leave the id of a process, usually of this one, as `<what>.<event>.<epoch>`.
+
+    A second run of the same claim would fail here.
+    """
     folder = Path(event.payload["folder"])
     note = folder / f"{what}.{event.id}.{event.lease_epoch}"
     # Written aside first, so that whoever sees the name also finds the content.
     aside = folder / f".{os.getpid()}"
-    aside.write_text(str(os.getpid()))
+    aside.write_text(str(process or os.getpid()))
     os.link(aside, note)
     aside.unlink()
     return folder
@@ -83,6 +87,12 @@ def waits(event: Event, run: Run) -> dict[str, Any]:
     return {"attempt": run.attempt}
 
 
+@hub.handler("hangs", policy=Policy(timeout=60))
+def hangs(event: Event) -> None:
+    _note(event)
+    time.sleep(FOREVER)
+
+
 @hub.handler("overtime", policy=SHORT)
 def overtime(event: Event) -> None:
     _note(event)
@@ -122,6 +132,40 @@ def starts_program(_event: Event) -> dict[str, Any]:
         [sys.executable, "-I", "-c", look], capture_output=True, text=True, check=True, timeout=20
     )
     return {"ignores": finished.stdout.split()}
+
+
+def _start_programs(event: Event) -> None:
+    """Start one by its file and one by a fork, as libraries do, and leave their ids."""
+    program = subprocess.Popen([sys.executable, "-I", "-c", f"import time; time.sleep({FOREVER})"])
+    _note(event, "program", program.pid)
+    forked = multiprocessing.Process(target=time.sleep, args=(FOREVER,))
+    forked.start()
+    _note(event, "forked", forked.pid)
+
+
+@hub.handler("overtime.with_programs", policy=SHORT)
+def overtime_with_programs(event: Event) -> None:
+    _start_programs(event)
+    time.sleep(FOREVER)
+
+
+@hub.handler("hangs.with_programs", policy=FAST)
+def hangs_with_programs(event: Event) -> None:
+    _start_programs(event)
+    time.sleep(FOREVER)
+
+
+@hub.handler("dies.with_programs", policy=FAST)
+def dies_with_programs(event: Event, run: Run) -> None:
+    if run.attempt == 1:
+        _start_programs(event)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@hub.handler("shares_work", policy=FAST)
+def shares_work(_event: Event) -> dict[str, Any]:
+    with multiprocessing.Pool(2) as pool:
+        return {"lengths": pool.map(len, ["a", "bb", "ccc"])}
 
 
 @hub.handler("interrupts", policy=FAST)

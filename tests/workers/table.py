@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from sqlalchemy import RowMapping
 
 from dlq_console import Event, Hub
 from dlq_console.settings import read_settings
+from dlq_console.store.events import read_time
 from tests.services.process import Child, StartChild, wait_until
 
 #: Short enough that a test can wait until it lapses (seconds).
@@ -38,10 +40,15 @@ class Table:
         worker.wait_for_line(r"worker \S+ runs \d+ events at once")
         return worker
 
-    def start_process(self, *options: str, lease_seconds: float = LEASE_SECONDS) -> Child:
-        """The program of `table_worker` with these options."""
+    def start_process(
+        self,
+        *options: str,
+        lease_seconds: float = LEASE_SECONDS,
+        module: str = "tests.workers.table_worker",
+    ) -> Child:
+        """The program of `table_worker`, or of a module that takes the same options."""
         return self._start_child(
-            [sys.executable, "-m", "tests.workers.table_worker", *options],
+            [sys.executable, "-m", module, *options],
             env={
                 "DLQ_DATABASE_URL": self.url,
                 "DLQ_LEASE_SECONDS": str(lease_seconds),
@@ -107,10 +114,21 @@ class Table:
         (found,) = row.values()
         return found
 
+    def now(self) -> datetime:
+        """The present moment, as the database tells it."""
+        return moment(self.value("SELECT {now} AS moment"))
+
     def change(self, template: str, **parameters: Any) -> None:
         """Change rows behind the hub's back, as time passing would."""
         with self.hub.store.write() as connection:
             assert connection.execute(self.hub.store.statement(template), parameters).rowcount > 0
+
+
+def moment(value: Any) -> datetime:
+    """A time as a row of either engine holds it."""
+    read = read_time(value)
+    assert read is not None
+    return read
 
 
 def is_alive(pid: int) -> bool:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.services.process import wait_until
+from tests.services.process import free_port, wait_until
+from tests.services.rabbitmq import RabbitServer
 from tests.services.redis import RedisServer
 from tests.workers.celery_table import CELERYS, OURS, CeleryTable, celery_table
 from tests.workers.table import FREE_AGAIN_SECONDS, SOON, is_alive
@@ -32,8 +34,10 @@ def test_stopped_worker_ends_what_runs_and_leaves_the_rest_to_others(
     running = celery.enqueue("waits", account="a")
     celery.process_of(running)
     waiting = [celery.enqueue("noop", account="a") for _ in range(3)]
+    # As after a day of silence: it announces itself again.
+    celery.change("DELETE FROM {worker}")
     kill(worker.pid, signal.SIGTERM)
-    wait_until(lambda: "stopping" in _states(celery), SOON, "the worker to say that it stops")
+    wait_until(lambda: _states(celery) == ["stopping"], SOON, "the worker to say that it stops")
     celery.go()
     assert worker.wait_for_exit() == 0
     assert _states(celery) == []
@@ -115,6 +119,40 @@ def test_worker_whose_broker_was_frozen_takes_up_work_again_with_all_its_slots(
     assert [celery.outcomes(id_) for id_ in running] == [["done"], ["done"]]
 
 
+def test_messages_that_a_stopping_worker_had_taken_but_not_begun_are_lost_by_nobody_and_run_once(
+    celery: CeleryTable,
+) -> None:
+    worker = celery.start_celery()
+    ids = [celery.enqueue("takes_a_second", account=f"account-{n % 4}") for n in range(8)]
+    celery.send(ids[-1], copies=3)
+    celery.process_of(ids[0])
+    worker.send(signal.SIGTERM)
+    assert worker.wait_for_exit(2 * SOON) == 0
+    celery.start_celery()
+    assert [celery.ended(id_, timeout=FREE_AGAIN_SECONDS).attempts for id_ in ids] == [1] * 8
+    assert [celery.starts(id_) for id_ in ids] == [1] * 8
+
+
+def test_worker_goes_on_when_its_redis_was_a_replica_for_a_while(
+    celery: CeleryTable, redis_server: RedisServer
+) -> None:
+    worker = celery.start_celery()
+    running = celery.enqueue("waits", account="a")
+    celery.process_of(running)
+    with redis_server.client() as client:
+        # As after a fail-over: reads are answered and writes are refused.
+        client.replicaof("127.0.0.1", str(free_port()))
+        try:
+            worker.wait_for_line("Connection to broker lost")
+            waiting = celery.enqueue("noop", account="b")
+            celery.go()
+            assert celery.ended(running).status == "done"
+        finally:
+            client.replicaof("NO", "ONE")
+    assert celery.ended(waiting, timeout=FREE_AGAIN_SECONDS).status == "done"
+    assert celery.outcomes(running) == ["done"]
+
+
 def test_time_limit_holds_while_the_broker_is_away(celery: CeleryTable, redis_server: RedisServer) -> None:
     celery.start_celery()
     id_ = celery.enqueue("overtime", account="a")
@@ -126,7 +164,7 @@ def test_time_limit_holds_while_the_broker_is_away(celery: CeleryTable, redis_se
 
 @pytest.mark.parametrize(
     ("program", "options"),
-    [(CELERYS, ("-Q", "erp.served")), (OURS, ("--accounts", "served"))],
+    [(CELERYS, ("-Q", "erp.served,erp.served.serial")), (OURS, ("--accounts", "served"))],
     ids=["celery -Q", "dlq-console worker --accounts"],
 )
 def test_worker_serves_only_the_accounts_that_it_was_given(
@@ -135,10 +173,38 @@ def test_worker_serves_only_the_accounts_that_it_was_given(
     others = celery.enqueue("noop", account="not-served")
     celery.start_celery(*options, program=program)
     ids = [celery.enqueue("noop", account="served") for _ in range(3)]
+    ids += [
+        celery.hub.enqueue("noop", account="served", entity_id=str(n), payload={}, serial=True).id
+        for n in range(2)
+    ]
     assert {celery.ended(id_).status for id_ in ids} == {"done"}
-    assert celery.hub.get(others).status == "pending"
+    assert celery.value("SELECT accounts FROM {worker}") == '["served"]'
+    assert (celery.hub.get(others).status, celery.hub.get(others).waiting_for) == ("pending", "no_worker")
     with redis_server.client() as client:
         assert client.llen("erp.not-served") == 1
+
+
+def test_accounts_beyond_those_with_queues_of_their_own_share_some_and_are_served(
+    postgres_url: str, redis_url: str, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    with celery_table(postgres_url, redis_url, tmp_path, max_queues=2) as celery:
+        ids = [celery.enqueue_unsent("noop", account=f"account-{n}") for n in range(6)]
+        ids += [
+            celery.hub.enqueue(
+                "noted",
+                account="account-5",
+                entity_id=str(n),
+                payload={"folder": str(celery.folder)},
+                serial=True,
+            ).id
+            for n in range(3)
+        ]
+        with redis_server.client() as client:
+            assert all(name.startswith("erp.shard.") for name in client.scan_iter())
+        worker = celery.start_celery()
+        assert {celery.ended(id_).status for id_ in ids} == {"done"}
+        served = set(re.findall(r"serves (\S+)", worker.output()))
+        assert {name for name in served if "shard" not in name} <= {"erp.account-0", "erp.account-1"}
 
 
 def test_whole_way_through_rabbitmq(postgres_url: str, rabbit_url: str, tmp_path: Path) -> None:
@@ -152,6 +218,21 @@ def test_whole_way_through_rabbitmq(postgres_url: str, rabbit_url: str, tmp_path
         celery.send(again, copies=20)
         assert celery.ended(again).status == "done"
         assert celery.outcomes(again) == ["done"]
+
+
+def test_handler_that_takes_longer_than_rabbitmq_lets_a_message_be_held_is_run_once(
+    postgres_url: str, rabbit_url: str, rabbit_server: RabbitServer, tmp_path: Path
+) -> None:
+    with celery_table(postgres_url, rabbit_url, tmp_path) as celery, rabbit_server.holding_at_most(1):
+        worker = celery.start_celery()
+        id_ = celery.enqueue("waits", account="long")
+        celery.process_of(id_)
+        worker.wait_for_line("Connection to broker lost", timeout=3 * SOON)
+        again = celery.enqueue("noop", account="beside")
+        assert celery.ended(again, timeout=FREE_AGAIN_SECONDS).status == "done"
+        celery.go()
+        assert celery.ended(id_).status == "done"
+        assert celery.outcomes(id_) == ["done"]
 
 
 def _states(celery: CeleryTable) -> list[str]:

@@ -103,8 +103,9 @@ def test_rabbitmq_keeps_queue_and_messages_through_a_restart_and_is_found_again(
     publisher = connect(rabbit_url)
     assert publisher.publish(_messages(2, queue)) == [1, 2]
     with rabbit_server.stopped():
-        pass
-    assert publisher.publish(_messages(1, queue)) == [1]
+        # The connection is open still, for all that its client library knows.
+        assert publisher.publish(_messages(1, queue)) == []
+    wait_until(lambda: publisher.publish(_messages(1, queue)) == [1], SOON, "messages to be taken again")
     with Connection(rabbit_url) as connection:
         channel: Any = connection.default_channel
         assert channel.queue_delete(queue) == 3
@@ -140,6 +141,16 @@ def test_frozen_broker_holds_nobody_up_and_is_found_again(
     publisher = connect(broker.url)
     assert publisher.publish(_messages(1)) == [1]
     with broker.paused():
+        _expect_nothing_sent_in_time(publisher)
+    wait_until(lambda: publisher.publish(_messages(1)) == [1], SOON, "messages to be taken again")
+
+
+def test_message_that_rabbitmq_did_not_confirm_is_not_called_sent(
+    rabbit_url: str, rabbit_server: RabbitServer, connect: Connect
+) -> None:
+    publisher = connect(rabbit_url)
+    # Out of memory, the broker reads nothing more and says so to nobody who does not wait for its confirmation.
+    with rabbit_server.alarmed():
         _expect_nothing_sent_in_time(publisher)
     wait_until(lambda: publisher.publish(_messages(1)) == [1], SOON, "messages to be taken again")
 

@@ -7,10 +7,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from dlq_console.store import scopes
+from dlq_console.store.claims import BULK
 from dlq_console.store.dispatching import LOST_AFTER
 from dlq_console.workers import steps
 from dlq_console.workers.celery_signals import HARD_LIMIT_AFTER
@@ -85,16 +88,68 @@ def test_twenty_copies_of_a_message_run_it_once_though_two_workers_get_them(
     assert other.stop() == 0
 
 
-def test_message_for_which_there_is_no_room_is_sent_again_when_there_is(celery: CeleryTable) -> None:
+def test_message_for_which_there_is_no_room_is_refused_and_sent_again_when_there_is(
+    celery: CeleryTable,
+) -> None:
     first = celery.enqueue("waits", account="narrow")
     celery.process_of(first)
     second = celery.enqueue("noop", account="narrow")
     unsent = "SELECT dispatched_at IS NULL FROM {event} WHERE id = :id"
+    assert celery.value(unsent, id=second)
+    celery.change("UPDATE {event} SET dispatched_at = {now} WHERE id = :id", id=second)
+    celery.send(second)
     wait_until(lambda: celery.value(unsent, id=second), SOON, "the second message to be refused")
     assert celery.hub.get(second).status == "pending"
     celery.go()
     assert celery.ended(first).status == "done"
     assert celery.ended(second).attempts == 1
+
+
+def test_backlog_without_room_stays_in_the_database_and_what_matters_more_overtakes_it(
+    celery: CeleryTable, redis: RedisServer
+) -> None:
+    scopes.limit_account(celery.hub.store, "backlog", 1)
+    first = celery.enqueue("waits", account="backlog")
+    celery.process_of(first)
+    bulk = [celery.enqueue("noted", account="backlog") for _ in range(10)]
+    celery.change(f"UPDATE {{event}} SET priority = {BULK} WHERE account = 'backlog' AND status = 'pending'")
+    live = [celery.enqueue("noted", account="backlog") for _ in range(5)]
+    with redis.client() as client:
+        assert client.llen("erp.backlog") == 0
+    celery.go()
+    assert {celery.ended(id_).status for id_ in (first, *live, *bulk)} == {"done"}
+    runs = celery.rows("SELECT event_id FROM {attempt} WHERE account = 'backlog' ORDER BY id")
+    assert [run["event_id"] for run in runs] == [first, *live, *bulk]
+
+
+def test_long_run_holds_up_no_other_account_and_a_broker_that_forgets_everything_holds_up_nobody(
+    celery: CeleryTable, redis: RedisServer
+) -> None:
+    long = celery.enqueue("waits", account="long")
+    celery.process_of(long)
+    short = [celery.enqueue("noop", account="short") for _ in range(5)]
+    assert {celery.ended(id_).status for id_ in short} == {"done"}
+    redis.flush()
+    after = celery.enqueue("noop", account="short")
+    assert celery.ended(after).status == "done"
+    celery.go()
+    assert celery.ended(long).status == "done"
+    assert celery.outcomes(long) == ["done"]
+
+
+def test_messages_of_a_paused_account_are_refused_and_its_events_run_once_it_is_open(
+    celery: CeleryTable, redis: RedisServer
+) -> None:
+    with celery.hub.store.write() as connection:
+        scopes.close(celery.hub.store, connection, "account", "paused", 600, "asked to wait")
+    ids = [celery.enqueue("noted", account="paused") for _ in range(5)]
+    celery.change("UPDATE {event} SET dispatched_at = {now} WHERE account = 'paused'")
+    for id_ in ids:
+        celery.send(id_)
+    _wait_until_delivered(redis, "erp.paused")
+    assert {(celery.hub.get(id_).status, celery.starts(id_)) for id_ in ids} == {("pending", 0)}
+    celery.change("UPDATE {scope} SET closed_until = {now} WHERE name = 'paused'")
+    assert [celery.ended(id_).attempts for id_ in ids] == [1] * 5
 
 
 def test_no_message_ever_takes_another_queue_than_its_account_s(
@@ -109,6 +164,27 @@ def test_no_message_ever_takes_another_queue_than_its_account_s(
     # Nobody here serves Celery's default queue, so whatever was sent there would still be there.
     with redis.client() as client:
         assert {key for key in client.scan_iter() if not key.startswith("erp.")} <= {"unacked_mutex"}
+
+
+def test_events_of_the_serial_lane_take_its_own_queue_one_at_a_time_and_in_order_across_retries(
+    celery: CeleryTable, shared: Shared
+) -> None:
+    beside = celery.enqueue("noop", account="ordered")
+    kinds = ("noted", "fails_once", "noted", "fails_once", "noted")
+    ids = [
+        celery.hub.enqueue(
+            kind, account="ordered", entity_id=str(n), payload={"folder": str(celery.folder)}, serial=True
+        ).id
+        for n, kind in enumerate(kinds)
+    ]
+    assert {celery.ended(id_).status for id_ in (beside, *ids)} == {"done"}
+    shared[1].wait_for_line(r"serves erp\.ordered\.serial")
+    runs = celery.rows(
+        "SELECT * FROM {attempt} WHERE account = 'ordered' AND event_id <> :id ORDER BY id", id=beside
+    )
+    first, second, third, fourth, fifth = ids
+    assert [run["event_id"] for run in runs] == [first, second, second, third, fourth, fourth, fifth]
+    assert all(earlier["ended_at"] <= later["started_at"] for earlier, later in pairwise(runs))
 
 
 def test_message_whose_sender_did_not_know_the_time_limit_is_sent_again_with_it(celery: CeleryTable) -> None:

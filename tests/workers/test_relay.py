@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from redis import Redis
 
 from dlq_console import Hub, NewEvent, Policy
 from dlq_console.settings import read_settings
@@ -73,6 +74,24 @@ def test_what_a_broker_that_was_away_did_not_take_is_sent_when_it_is_back(
     assert [id_, 0] in _sent(hub, redis_server)
 
 
+def test_message_that_redis_evicted_with_its_whole_queue_is_sent_again(
+    hub: Hub, redis_server: RedisServer
+) -> None:
+    id_ = _enqueue(hub)
+    with redis_server.client() as client:
+        client.config_set("maxmemory-policy", "allkeys-lru")
+        client.config_set("maxmemory", "3mb")
+        try:
+            _fill_until(lambda: not client.exists(hub.store.queue(ACCOUNT)), client)
+        finally:
+            client.config_set("maxmemory", "0")
+            client.config_set("maxmemory-policy", "noeviction")
+    assert _sent(hub, redis_server) == []
+    hub.clock.advance(LOST_AFTER + 1)
+    assert steps.relay(hub) == 1
+    assert _sent(hub, redis_server) == [[id_, 0]]
+
+
 def test_event_of_a_closed_account_is_not_sent(hub: Hub, redis_server: RedisServer) -> None:
     _enqueue(hub, run_at=datetime.now(UTC) + timedelta(seconds=60))
     hub.clock.advance(61)
@@ -80,23 +99,43 @@ def test_event_of_a_closed_account_is_not_sent(hub: Hub, redis_server: RedisServ
         scopes.close(hub.store, connection, "account", ACCOUNT, 600, "too many calls")
     assert steps.relay(hub) == 0
     hub.clock.advance(601)
+    # A step comes each second, so what waited is sent again right after.
     assert steps.relay(hub) == 1
 
 
-def test_account_is_given_at_most_twice_what_it_may_run_at_once(hub: Hub, redis_server: RedisServer) -> None:
+def test_account_is_given_what_it_may_run_at_once_and_the_rest_stays_in_the_database(
+    hub: Hub, redis_server: RedisServer
+) -> None:
     presence.announce(hub.store, "worker", mode="celery", slots=4)
+    hub.enqueue_many(NewEvent(kind="noop", account=ACCOUNT, entity_id=str(n), payload={}) for n in range(100))
+    assert len(_sent(hub, redis_server)) == 3
+    assert steps.relay(hub) == 0
+    _enqueue(hub)
+    assert len(_sent(hub, redis_server)) == 3
+
+
+def test_accounts_without_end_are_told_of_in_a_few_statements(hub: Hub, redis_server: RedisServer) -> None:
     due = datetime.now(UTC) + timedelta(seconds=20)
     hub.enqueue_many(
-        NewEvent(kind="noop", account=ACCOUNT, entity_id=str(n), payload={}, run_at=due) for n in range(100)
+        NewEvent(kind="noop", account=f"account-{n}", entity_id="1", payload={}, run_at=due)
+        for n in range(300)
     )
     hub.clock.advance(21)
-    assert steps.relay(hub) == 6
-    assert steps.relay(hub) == 0
-    assert len(_sent(hub, redis_server)) == 6
+    assert steps.relay(hub) == 300
+    with redis_server.client() as client:
+        assert client.llen("erp.account-299") == 1
 
 
 def _enqueue(hub: Hub, *, run_at: datetime | None = None) -> int:
     return hub.enqueue("noop", account=ACCOUNT, entity_id="1", payload={}, run_at=run_at).id
+
+
+def _fill_until(done: Callable[[], bool], client: Redis) -> None:
+    for number in range(10_000):
+        if done():
+            return
+        client.set(f"filler-{number}", "x" * 10_000)
+    raise AssertionError("Redis evicted nothing.")
 
 
 def _sent(hub: Hub, redis_server: RedisServer) -> list[list[int]]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.services.process import wait_until
 from tests.workers.faulty import SHORT_LIMIT
-from tests.workers.table import Table, is_alive
+from tests.workers.table import SOON, Table, is_alive
 
 
 @pytest.mark.parametrize(
@@ -71,6 +72,34 @@ def test_async_run_past_its_time_limit_is_stopped_and_holds_up_no_other(
     assert not is_alive(table.process_of(event.id, 2))
 
 
+def test_programs_that_a_handler_started_end_with_it_at_its_time_limit(sqlite_table: Table) -> None:
+    table = sqlite_table
+    worker = table.start_worker("--slots", "1")
+    event = table.ended(table.enqueue("overtime.with_programs"))
+    assert table.outcomes(event.id) == ["failed", "dead"]
+    for epoch in (1, 2):
+        for what in ("program", "forked"):
+            _is_gone(table.process_of(event.id, epoch, what=what))
+    assert worker.running
+
+
+def test_death_of_a_process_is_seen_at_once_although_what_it_forked_lives_on_and_that_is_ended_too(
+    sqlite_table: Table,
+) -> None:
+    table = sqlite_table
+    table.start_worker("--slots", "1")
+    event = table.ended(table.enqueue("dies.with_programs"))  # its time limit is longer than this waits
+    assert table.outcomes(event.id) == ["lost", "done"]
+    for what in ("program", "forked"):
+        _is_gone(table.process_of(event.id, what=what))
+
+
+def test_handler_may_share_its_work_among_processes(sqlite_table: Table) -> None:
+    sqlite_table.start_worker("--slots", "1")
+    event = sqlite_table.ended(sqlite_table.enqueue("shares_work"))
+    assert (event.result, event.attempts) == ({"lengths": [1, 2, 3]}, 1)
+
+
 def test_program_that_a_handler_starts_can_be_stopped_by_signals(sqlite_table: Table) -> None:
     sqlite_table.start_worker("--slots", "1")
     event = sqlite_table.ended(sqlite_table.enqueue("starts_program"))
@@ -100,3 +129,7 @@ def test_copy_of_a_process_that_a_handler_forked_answers_for_nobody(sqlite_table
     others = [table.enqueue("noop") for _ in range(10)]
     assert {table.ended(id_).status for id_ in (*forked, *others)} == {"done"}
     assert {table.ended(id_).total_attempts for id_ in others} == {1}
+
+
+def _is_gone(pid: int) -> None:
+    wait_until(lambda: not is_alive(pid), SOON, f"process {pid} to end")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import psutil
 import pytest
 
 from dlq_console import NewEvent
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.skipif(
 
 #: Events after which everything that is made once has been made.
 WARM_UP = 300
-#: Growth of the parent that counts as noise of its allocator; one lost event a run would exceed it.
+#: Growth of a process that counts as noise of its allocator; one lost event a run would exceed it.
 NOISE_KILOBYTES = 8_192
 
 
@@ -24,13 +25,19 @@ NOISE_KILOBYTES = 8_192
     "events",
     [2_000, pytest.param(20_000, marks=[pytest.mark.chaos, pytest.mark.timeout(1_200)])],
 )
-def test_parent_neither_grows_nor_opens_files_over_many_events(table: Table, events: int) -> None:
+def test_no_process_of_a_worker_grows_opens_files_or_begins_threads_over_many_events(
+    table: Table, events: int
+) -> None:
     worker = table.start_worker("--slots", "4", "--no-scheduler")
     _run(table, WARM_UP)
-    files, kilobytes = open_files(worker.pid), resident_kilobytes(worker.pid)
+    family = [psutil.Process(worker.pid), *psutil.Process(worker.pid).children()]
+    assert len(family) == 1 + 4
+    files = {process.pid: (open_files(process.pid), process.num_threads()) for process in family}
+    kilobytes = {process.pid: resident_kilobytes(process.pid) for process in family}
     _run(table, events)
-    assert open_files(worker.pid) == files
-    assert resident_kilobytes(worker.pid) - kilobytes < NOISE_KILOBYTES
+    assert {pid: (open_files(pid), psutil.Process(pid).num_threads()) for pid in files} == files
+    grown = {pid: resident_kilobytes(pid) - before for pid, before in kilobytes.items()}
+    assert max(grown.values()) < NOISE_KILOBYTES, grown
 
 
 def test_parent_keeps_no_file_of_a_child_that_died(sqlite_table: Table) -> None:

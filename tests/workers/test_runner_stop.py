@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import signal
 
-from tests.services.process import Child
-from tests.workers.table import SOON, Table
+import pytest
+
+from tests.services.process import Child, wait_until
+from tests.workers.table import SOON, Table, is_alive
 
 
 def test_stopping_worker_finishes_what_runs_and_claims_nothing_more(table: Table) -> None:
@@ -63,6 +65,35 @@ def test_second_signal_stops_at_once_and_gives_the_events_back(sqlite_table: Tab
     assert worker.wait_for_exit() == 0
     event = table.hub.get(event_id)
     assert (event.status, event.total_attempts) == ("pending", 0)
+
+
+@pytest.mark.parametrize("how", ["killed", "stopped"])
+def test_worker_leaves_no_program_of_a_handler_behind(sqlite_table: Table, how: str) -> None:
+    table = sqlite_table
+    worker = table.start_worker("--slots", "1", "--stop-patience", "0.5")
+    event_id = table.enqueue("hangs.with_programs")
+    programs = [table.process_of(event_id, what=what) for what in ("program", "forked")]
+    assert all(is_alive(pid) for pid in programs)
+    if how == "killed":
+        worker.kill()
+    else:
+        worker.send(signal.SIGTERM)
+        assert worker.wait_for_exit() == 0
+    wait_until(lambda: not any(is_alive(pid) for pid in programs), SOON, "the programs to end")
+
+
+def test_worker_whose_row_was_forgotten_announces_itself_again(sqlite_table: Table) -> None:
+    table = sqlite_table
+    worker = table.start_worker("--slots", "3", "--accounts", "filial-sp,filial-rj")
+    (before,) = table.rows("SELECT * FROM {worker}")
+    table.change("DELETE FROM {worker}")
+    worker.wait_for_line("announces itself again")
+    (after,) = table.rows("SELECT * FROM {worker}")
+    for column in ("id", "mode", "host", "pid", "version", "slots", "accounts", "state"):
+        assert after[column] == before[column]
+    # One that stops is gone soon, and is to be forgotten.
+    assert worker.stop(timeout=SOON) == 0
+    assert table.value("SELECT count(*) FROM {worker}") == 0
 
 
 def _wait_until_stopping(table: Table, worker: Child) -> None:

@@ -17,7 +17,15 @@ from django.db import connection, connections, transaction
 from django.test import TestCase, TransactionTestCase
 from django.test.utils import CaptureQueriesContext
 
-from dlq_console import ConfigurationError, Enqueued, Hub, IdempotencyConflict, NewEvent, StoreUnavailable
+from dlq_console import (
+    ConfigurationError,
+    Enqueued,
+    Hub,
+    IdempotencyConflict,
+    NewEvent,
+    StoreUnavailable,
+    once,
+)
 from dlq_console.contrib.django import database_url
 from dlq_console.contrib.django.testing import on_test_database
 from dlq_console.hub import callers
@@ -112,6 +120,18 @@ class Committed(TransactionTestCase):
                 enqueue(self.hub, connection, idempotency_key="mine", payload="another")
             Order.objects.create(number="1")
         assert (self.numbers, Order.objects.count()) == (["1"], 1)
+
+    def test_once_marks_in_the_block_of_the_order_and_is_refused_without_a_block(self) -> None:
+        with pytest.raises(ValueError, match="needs a transaction"):
+            once(connection, "order-1")
+        with undone_block():
+            assert once(connection, "order-1")
+        for wanted in (True, False):
+            with transaction.atomic():
+                assert once(connection, "order-1") is wanted
+                if wanted:
+                    Order.objects.create(number="1")
+        assert Order.objects.count() == 1
 
     def test_a_repeat_is_counted_after_the_commit(self) -> None:
         made = enqueue(self.hub, connection)

@@ -1,0 +1,174 @@
+"""How is each fault of a plan done, and how is it ended?"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+
+import psutil
+
+from tests.chaos.crew import Crew
+from tests.chaos.documents import ACCOUNTS
+from tests.chaos.erp import write_faults
+from tests.chaos.operators import Operators
+from tests.chaos.plan import Fault
+from tests.chaos.servers import Servers
+
+#: Accounts that one fault of the ERP strikes.
+STRUCK = 8
+#: Acts of the people that one fault of theirs is.
+ACTS = 4
+
+Deed = Callable[[Fault, Random], bool]
+
+
+class Faults:
+    """Does what a plan says.
+
+    Args:
+        crew: the processes.
+        servers: the servers.
+        operators: the people.
+        erp_file: where the ERP reads how it behaves.
+    """
+
+    def __init__(self, crew: Crew, servers: Servers, operators: Operators, erp_file: Path) -> None:
+        self._crew = crew
+        self._servers = servers
+        self._operators = operators
+        self._erp_file = erp_file
+        self._erp_faults: dict[str, tuple[str, float]] = {}
+        self._endings: list[tuple[float, int, Callable[[], object]]] = []
+        self._numbers = itertools.count()
+        self._let_go = threading.Event()
+        self._holders: list[threading.Thread] = []
+        #: Faults that struck something, and those that found nothing to strike.
+        self.struck: Counter[str] = Counter()
+        self.missed: Counter[str] = Counter()
+        self._deeds = self._of_processes() | self._of_servers()
+
+    def perform(self, fault: Fault) -> None:
+        """Let it happen."""
+        name, _, behaviour = fault.name.partition("_")
+        choice = fault.choose()
+        if fault.name in self._deeds:
+            struck = self._deeds[fault.name](fault, choice)
+        elif name == "erp":
+            struck = self._misbehave(behaviour, fault.lasts, choice)
+        else:
+            for _ in range(ACTS):
+                self._operators.ask(fault.name, Random(choice.random()))
+            struck = True
+        (self.struck if struck else self.missed)[fault.name] += 1
+
+    def end_due(self) -> None:
+        """End the faults whose time is over."""
+        while self._endings and self._endings[0][0] <= time.monotonic():
+            heapq.heappop(self._endings)[2]()
+
+    def end_all(self) -> None:
+        """End every fault at once: all is healthy, or on its way to be."""
+        self._let_go.set()
+        for _, _, ending in sorted(self._endings, key=lambda each: each[:2]):
+            ending()
+        self._endings.clear()
+        self._crew.thaw_all()
+        write_faults(self._erp_file, {})
+        self._servers.restore()
+        for holder in self._holders:
+            holder.join(10)
+
+    def _later(self, seconds: float, ending: Callable[[], object]) -> None:
+        heapq.heappush(self._endings, (time.monotonic() + seconds, next(self._numbers), ending))
+
+    def _of_processes(self) -> dict[str, Deed]:
+        crew = self._crew
+
+        def kill(place: str, *, with_children: bool = True) -> Deed:
+            return lambda _, choice: crew.kill(place, choice, with_children=with_children)
+
+        def freeze(place: str, *, with_children: bool = True) -> Deed:
+            return lambda fault, choice: self._freeze(
+                crew.freeze(place, choice, with_children=with_children), fault.lasts
+            )
+
+        return {
+            "kill_worker": kill("worker", with_children=False),
+            "kill_worker_with_children": kill("worker"),
+            "kill_worker_child": lambda _, choice: crew.kill_child("worker", choice),
+            "freeze_worker": freeze("worker", with_children=False),
+            "freeze_worker_with_children": freeze("worker"),
+            "freeze_worker_child": lambda fault, choice: self._freeze(
+                crew.freeze_child("worker", choice), fault.lasts
+            ),
+            "kill_scheduler": kill("scheduler"),
+            "freeze_scheduler": freeze("scheduler"),
+            "kill_shop": kill("shop"),
+            "freeze_shop": freeze("shop"),
+            "erp_killed": self._kill_erp,
+            "erp_frozen": freeze("erp"),
+        }
+
+    def _of_servers(self) -> dict[str, Deed]:
+        servers = self._servers
+
+        def stop_postgres(*, crash: bool) -> Deed:
+            def deed(fault: Fault, _: Random) -> bool:
+                servers.stop_postgres(crash=crash)
+                self._later(fault.lasts, servers.restore)
+                return True
+
+            return deed
+
+        def stop_redis(fault: Fault, _: Random) -> bool:
+            assert servers.broker is not None
+            servers.broker.stop()
+            self._later(fault.lasts, servers.restore)
+            return True
+
+        def pause_redis(fault: Fault, _: Random) -> bool:
+            servers.pause_redis(fault.lasts)
+            return True
+
+        def flush_redis(_fault: Fault, _: Random) -> bool:
+            servers.flush_redis()
+            return True
+
+        return {
+            "postgres_restarts": stop_postgres(crash=False),
+            "postgres_crashes": stop_postgres(crash=True),
+            "backends_terminated": lambda _, choice: servers.terminate_backends(choice) > 0,
+            "sqlite_held": self._hold_sqlite,
+            "redis_restarts": stop_redis,
+            "redis_paused": pause_redis,
+            "redis_flushed": flush_redis,
+            "messages_doubled": lambda _, choice: servers.double_messages(choice) > 0,
+            "messages_dropped": lambda _, choice: servers.drop_messages(choice) > 0,
+        }
+
+    def _freeze(self, stopped: Sequence[psutil.Process], seconds: float) -> bool:
+        self._later(seconds, lambda: self._crew.thaw(stopped))
+        return bool(stopped)
+
+    def _kill_erp(self, fault: Fault, choice: Random) -> bool:
+        return self._crew.kill("erp", choice, with_children=True, away=fault.lasts)
+
+    def _hold_sqlite(self, fault: Fault, _: Random) -> bool:
+        holder = threading.Thread(
+            target=self._servers.hold_sqlite, args=(self._let_go, fault.lasts), daemon=True
+        )
+        holder.start()
+        self._holders.append(holder)
+        return True
+
+    def _misbehave(self, behaviour: str, seconds: float, choice: Random) -> bool:
+        until = time.monotonic() + seconds
+        self._erp_faults |= dict.fromkeys(choice.sample(ACCOUNTS, STRUCK), (behaviour, until))
+        write_faults(self._erp_file, self._erp_faults)
+        return True
