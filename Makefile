@@ -13,6 +13,8 @@ INSTALLED_DEV := $(VENV)/.installed-dev
 # More arguments for the programs below: `make test PYTEST_ARGS="tests/store -x"`, `make demo DEMO_ARGS="--port 9000"`,
 # `make chaos CHAOS_ARGS="--seed 7 --setup postgres-celery"`.
 PYTEST_ARGS ?=
+# Two at a time, each with servers of its own; a file stays with one, because its tests share browser and servers.
+PYTEST_PROCESSES ?= -n 2 --dist loadfile
 DEMO_ARGS ?=
 BENCH_ARGS ?=
 CHAOS_ARGS ?=
@@ -27,7 +29,7 @@ demo: $(INSTALLED)  ## everything at once on SQLite, with a simulated ERP
 	$(BIN)/dlq-console demo $(DEMO_ARGS)
 
 test: lint  ## style, types and the whole suite
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PYTEST_PROCESSES) $(PYTEST_ARGS)
 
 lint: $(INSTALLED_DEV)  ## style and types only
 	$(BIN)/ruff check .

@@ -33,6 +33,9 @@ _REMEMBERED = 50
 _KINDS = ("order.create", "invoice.create", "stock.move", "customer.upsert")
 _WEIGHTS = (55, 20, 15, 10)
 
+#: What the event page says of where an event came from; the summary counts these and no other.
+ORIGIN = "demo"
+
 
 class Producer:
     """Makes one event after another; the same arguments make the same stream.
@@ -176,6 +179,7 @@ def run_producer(
             entity_id=event.entity_id,
             payload=event.payload,
             version=event.version,
+            origin=ORIGIN,
         )
         sent += 1
         created += made.created

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import func, select
 
+from dlq_console.demo.producers import ORIGIN
 from dlq_console.runtime import Hub
 from dlq_console.store.states import OPEN, Outcome, Status
 
@@ -24,10 +25,11 @@ class Summary:
 
 
 def count_events(hub: Hub) -> int:
-    """How many events the database holds."""
+    """How many events of the demo's producers the database holds."""
     event = hub.store.tables.event
     with hub.store.read() as connection:
-        return connection.execute(select(func.count()).select_from(event)).scalar_one()
+        counted = select(func.count()).select_from(event).where(event.c.origin == ORIGIN)
+        return connection.execute(counted).scalar_one()
 
 
 def summarise(hub: Hub, *, before: int, created: int, folded: int) -> Summary:
@@ -42,7 +44,10 @@ def summarise(hub: Hub, *, before: int, created: int, folded: int) -> Summary:
     event, attempt = hub.store.tables.event, hub.store.tables.attempt
     failed = select(attempt.c.event_id).where(attempt.c.outcome.in_((Outcome.FAILED, Outcome.LOST)))
     with hub.store.read() as connection:
-        counted = select(event.c.status, func.count()).group_by(event.c.status)
+        # Somebody who tries the demo puts events in too; those would hide a loss.
+        counted = (
+            select(event.c.status, func.count()).where(event.c.origin == ORIGIN).group_by(event.c.status)
+        )
         by_status: dict[str, int] = dict(connection.execute(counted).tuples().all())
         retried = connection.execute(
             select(func.count()).select_from(failed.distinct().subquery())

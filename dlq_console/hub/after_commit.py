@@ -98,7 +98,9 @@ def _on_error(context: ExceptionContext) -> None:
 
 
 def _on_rollback(connection: Connection) -> None:
-    connection.info.pop(_KEY, None)
+    # Of a connection that was lost SQLAlchemy tells nothing any more, and its pool forgets what was noted on it.
+    if not connection.invalidated:
+        connection.info.pop(_KEY, None)
 
 
 def _on_rollback_twophase(connection: Connection, _xid: Any, _is_prepared: bool) -> None:
@@ -106,7 +108,7 @@ def _on_rollback_twophase(connection: Connection, _xid: Any, _is_prepared: bool)
 
 
 def _on_rollback_savepoint(connection: Connection, name: str, _context: Any) -> None:
-    pending = connection.info.get(_KEY)
+    pending = None if connection.invalidated else connection.info.get(_KEY)
     if pending is not None:
         pending.acts = [(act, savepoints) for act, savepoints in pending.acts if name not in savepoints]
 

@@ -18,4 +18,5 @@ def check_kind(kind: str, published: Collection[str]) -> None:
     """
     if published and kind.strip() not in published:
         known = ", ".join(sorted(published)[:_SHOWN])
-        raise UnknownKind(f"No worker has published a handler for {kind}; known kinds are: {known}.")
+        more = f" and {len(published) - _SHOWN} more" if len(published) > _SHOWN else ""
+        raise UnknownKind(f'No worker has published a handler for "{kind}"; known kinds are: {known}{more}.')

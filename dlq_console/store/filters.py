@@ -16,6 +16,8 @@ from unicodedata import category, normalize
 from dlq_console.errors import DLQError
 from dlq_console.store.states import Reason, Status
 
+#: Times outside of these years may be beyond what can be shown in another zone.
+FIRST_YEAR, LAST_YEAR = 1970, 9998
 #: Characters of one value.
 MAX_LENGTH = 200
 #: How often one parameter may be repeated.
@@ -190,6 +192,8 @@ def _time(text: str, name: str) -> datetime | None:
         moment = datetime.fromisoformat(_LOST_PLUS.sub(r"\1+\2", text))
         if moment.tzinfo is None:
             raise FilterError(f"{name}: the zone is missing; {example}.")
+        if not FIRST_YEAR < moment.year < LAST_YEAR:
+            raise FilterError(f"{name}: {example}, between the years {FIRST_YEAR} and {LAST_YEAR}.")
         return moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise FilterError(f"{name}: it is no time; {example}.") from error

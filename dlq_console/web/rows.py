@@ -44,11 +44,19 @@ class Row(NamedTuple):
     follow: Follow | None
 
 
-def list_rows(events: Iterable[Listed], person: Person) -> list[Row]:
-    """The rows of a list. They stay as they are: only what somebody acts upon is followed."""
+def list_rows(events: Iterable[Listed], person: Person, *, came_in: bool = False) -> list[Row]:
+    """The rows of a list. They stay as they are: only what somebody acts upon is followed.
+
+    Args:
+        events: what the rows show.
+        person: who looks.
+        came_in: whether the time is that of coming in for all of them; else that of its death for a dead one.
+    """
     shown, root = display.current(), request.script_root
     may = people.may(person, Action.REPROCESS)
-    return [_row(event, shown, root, may=may) for event in events]
+    return [
+        _row(event, shown, root, may=may, since=event.created_at if came_in else None) for event in events
+    ]
 
 
 def followed_row(event: EventSummary, person: Person) -> Row:
@@ -87,7 +95,7 @@ def _row(
         account=event.account,
         said=said or in_short(event),
         raw=event.last_error or "",
-        stamp=shown.stamp(died_at or since or event.created_at),
+        stamp=shown.stamp(since or died_at or event.created_at),
         attempts=shown.number(event.total_attempts),
         may_reprocess=may and allows(Action.REPROCESS, event.status),
         follow=where,

@@ -79,7 +79,7 @@ def events_context() -> dict[str, Any]:
     )
     shown = display.current()
     return {
-        "rows": list_rows(page.items, person()),
+        "rows": list_rows(page.items, person(), came_in=True),
         "answer": gettext("Every event that came in, whatever became of it."),
         "list": list_view(
             flt,

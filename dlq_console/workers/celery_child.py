@@ -58,7 +58,9 @@ class RunEvent(_Task):
     track_started = False
     max_retries = 0
     rate_limit = 0  # type: ignore[assignment] # none, and none of the application's either
-    time_limit = soft_time_limit = FAR_BEYOND_ANY_LIMIT
+    time_limit = FAR_BEYOND_ANY_LIMIT
+    # Not None, which would be the application's: where there is a soft limit, Celery's pool sets no timer for the hard one.
+    soft_time_limit = 0
 
     def __init__(self, hub: HubCore, worker: str) -> None:
         self._hub = hub

@@ -95,7 +95,7 @@ class CeleryPublisher:
     def _begin_anew(self) -> None:
         # Neither the thread nor a lock that it holds survives a fork.
         self._pid = os.getpid()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may enqueue while it is held
         self._sender = None
 
 

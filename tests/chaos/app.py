@@ -78,7 +78,7 @@ for kind, (order, stops) in KINDS.items():
         max_attempts=3 if order == "key" else 5,
         base_delay=0.2,
         max_delay=1,
-        timeout=3,
+        timeout=5,
         order=order,
         on_dead=None if order == "none" else "block" if stops else "skip",
     )

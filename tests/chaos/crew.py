@@ -74,7 +74,7 @@ class Crew:
     members: dict[str, Member] = field(default_factory=dict)
     #: How often members were killed, and how often they ended by themselves.
     counts: Counter[str] = field(default_factory=Counter)
-    #: The last words of those that ended by themselves, and of those among them that ended in a traceback.
+    #: The last words of those that ended by themselves, and what those said that were at work and had a traceback to tell.
     last_words: list[str] = field(default_factory=list)
     crashes: list[str] = field(default_factory=list)
 
@@ -123,7 +123,7 @@ class Crew:
 
     def freeze(self, place: str, choice: Random, *, with_children: bool) -> list[psutil.Process]:
         """Stop a member at work, to go on when it is thawed; returns what was stopped."""
-        member = self._some_member(place, choice)
+        member = self._some_member(place, choice, awake=True)
         if member is None or member.life is None:
             return []
         with suppress(psutil.NoSuchProcess):
@@ -192,12 +192,15 @@ class Crew:
         if not member.killed:
             said = life.output()
             self.last_words.append(f"{member.name}, status {life.wait_for_exit()}: {said.strip()[-300:]}")
-            if said.strip().rpartition("Traceback (most recent call last)")[1]:
+            if member.at_work in said and "Traceback (most recent call last)" in said:
                 self.crashes.append(f"{member.name}: {said[-6000:]}")
 
-    def _some_member(self, place: str, choice: Random) -> Member | None:
-        """One that is still starting is left alone: on a slow machine none would ever come to work otherwise."""
-        members = self.at_work(place)
+    def _some_member(self, place: str, choice: Random, *, awake: bool = False) -> Member | None:
+        """One that is still starting is left alone: on a slow machine none would ever come to work otherwise.
+
+        With `awake` also one that is frozen, because the end of either freeze would be that of both.
+        """
+        members = [member for member in self.at_work(place) if not (awake and _is_frozen(member))]
         return choice.choice(members) if members else None
 
     def _some_child(self, place: str, choice: Random) -> psutil.Process | None:
@@ -213,6 +216,12 @@ class Crew:
                 stopped.append(process)
         self._frozen += stopped
         return stopped
+
+
+def _is_frozen(member: Member) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return member.life is not None and psutil.Process(member.life.pid).status() == psutil.STATUS_STOPPED
+    return False
 
 
 def _children(life: Child) -> list[psutil.Process]:

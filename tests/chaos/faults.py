@@ -45,6 +45,8 @@ class Faults:
         self._erp_file = erp_file
         self._erp_faults: dict[str, tuple[str, float]] = {}
         self._endings: list[tuple[float, int, Callable[[], object]]] = []
+        #: What was run when a worker was frozen that is to come back once some of it is run anew.
+        self._to_be_replaced: list[tuple[dict[int, int], Sequence[psutil.Process]]] = []
         self._numbers = itertools.count()
         self._let_go = threading.Event()
         self._holders: list[threading.Thread] = []
@@ -68,7 +70,9 @@ class Faults:
         (self.struck if struck else self.missed)[fault.name] += 1
 
     def end_due(self) -> None:
-        """End the faults whose time is over."""
+        """End the faults whose time is over, or whose moment has come."""
+        if self._to_be_replaced:
+            self._thaw_replaced(self._servers.running())
         while self._endings and self._endings[0][0] <= time.monotonic():
             heapq.heappop(self._endings)[2]()
 
@@ -107,6 +111,7 @@ class Faults:
             "freeze_worker_child": lambda fault, choice: self._freeze(
                 crew.freeze_child("worker", choice), fault.lasts
             ),
+            "freeze_worker_until_replaced": self._freeze_until_replaced,
             "kill_scheduler": kill("scheduler"),
             "freeze_scheduler": freeze("scheduler"),
             "kill_shop": kill("shop"),
@@ -155,6 +160,24 @@ class Faults:
     def _freeze(self, stopped: Sequence[psutil.Process], seconds: float) -> bool:
         self._later(seconds, lambda: self._crew.thaw(stopped))
         return bool(stopped)
+
+    def _freeze_until_replaced(self, fault: Fault, choice: Random) -> bool:
+        stopped = self._crew.freeze("worker", choice, with_children=True)
+        # The name of a worker holds the id of its main process.
+        names = [f":{process.pid}:" for process in stopped[:1]]
+        running = self._servers.running().items()
+        its_own = {event: epoch for event, (epoch, owner) in running if any(name in owner for name in names)}
+        self._to_be_replaced.append((its_own, stopped))
+        self._freeze(stopped, fault.lasts if its_own else 0.0)
+        return bool(its_own)
+
+    def _thaw_replaced(self, running: dict[int, tuple[int, str]]) -> None:
+        for frozen in list(self._to_be_replaced):
+            its_own, stopped = frozen
+            if any(event in running and running[event][0] > epoch for event, epoch in its_own.items()):
+                self._crew.thaw(stopped)
+                self._to_be_replaced.remove(frozen)
+                self.struck["thawed when replaced"] += 1
 
     def _kill_erp(self, fault: Fault, choice: Random) -> bool:
         return self._crew.kill("erp", choice, with_children=True, away=fault.lasts)

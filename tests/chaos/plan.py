@@ -22,6 +22,8 @@ PROCESSES: Deck = {
     "freeze_worker": (1, 6, 2),
     "freeze_worker_with_children": (1, 6, 3),
     "freeze_worker_child": (1, 6, 2),
+    # Until an event that it was running is run by somebody else: the worst moment to come back. At most so long.
+    "freeze_worker_until_replaced": (9, 12, 2),
     "kill_shop": (0, 0, 1),
     "freeze_shop": (1, 4, 1),
 }

@@ -24,6 +24,7 @@ from tests.services.redis import RedisServer
 KEPT = {"synchronous_commit": "on"}
 #: Queues of the hub on the broker.
 QUEUES = "erp.*"
+_RUNNING = "SELECT id, lease_epoch, lease_owner FROM dlq_event WHERE status = 'running'"
 #: So often waiting messages are looked for.
 LOOKS = 20
 
@@ -50,6 +51,15 @@ class Servers:
         if self.postgres is None:
             return sqlite3.connect(self.database)
         return self.postgres.connect(self.database)
+
+    def running(self) -> dict[int, tuple[int, str]]:
+        """Event -> epoch and owner of what is run at this moment; empty while the database is away."""
+        with (
+            suppress(psycopg.OperationalError, sqlite3.OperationalError),
+            closing(self.connect()) as connection,
+        ):
+            return {event: (epoch, owner) for event, epoch, owner in connection.execute(_RUNNING)}
+        return {}
 
     def restore(self) -> None:
         """Everything runs again."""

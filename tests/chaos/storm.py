@@ -130,7 +130,7 @@ class Storm:
             )
 
     def crashes(self) -> list[str]:
-        """What processes said that ended by themselves in a traceback. One clear sentence is no crash."""
+        """What processes said that were at work and ended by themselves in a traceback."""
         return self._crew.crashes
 
     def figures(self) -> dict[str, Any]:

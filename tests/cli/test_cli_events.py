@@ -87,7 +87,7 @@ def test_a_kind_that_no_worker_knows_is_a_no_once_workers_have_spoken(run: Comma
     result = run("enqueue", "order.crate", "--account", "a", "--entity", "1")
     assert result.status == 1
     assert result.sentence == (
-        "No worker has published a handler for order.crate; known kinds are: order.create."
+        'No worker has published a handler for "order.crate"; known kinds are: order.create.'
     )
 
 

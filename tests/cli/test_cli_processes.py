@@ -82,7 +82,11 @@ def test_without_a_secret_key_nothing_is_served_and_the_way_to_make_one_is_told(
     assert result.sentence.startswith("DLQ_SECRET_KEY is missing; make one with: python -c ")
 
 
-def test_where_there_is_no_database_this_is_told_and_none_is_made(tmp_path: Path) -> None:
+def test_where_there_is_no_database_this_is_told_and_none_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Its hub has read its settings where it was imported, maybe by another test of this process.
+    monkeypatch.delitem(sys.modules, "dlq_console.demo.handlers", raising=False)
     file = tmp_path / "none.db"
     empty = CommandLine({"DLQ_DATABASE_URL": f"sqlite:///{file}", "DLQ_SECRET_KEY": SECRET_KEY}, tmp_path)
     for arguments in (

@@ -417,6 +417,28 @@ def test_a_connection_lost_at_the_commit_sends_nothing(hub: Hub, recorder: Recor
     assert (recorder.sent, _events(hub)) == ([], [])
 
 
+@only_on_postgresql
+@pytest.mark.parametrize("nested", [False, True], ids=["plain", "in a savepoint"])
+def test_a_connection_lost_before_the_commit_is_told_as_what_it_is(
+    hub: Hub, recorder: Recorder, engine: Engine, nested: bool
+) -> None:
+    with Session(engine) as session:
+        pid = session.execute(text("SELECT pg_backend_pid()")).scalar_one()
+        _enqueue(hub, session)
+        if nested:
+            session.begin_nested()
+        with hub.store.write() as connection:
+            connection.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
+        with pytest.raises(DBAPIError, match="terminating connection"):
+            _enqueue(hub, session, 2)
+        session.rollback()
+        if nested:
+            session.rollback()
+        made = _enqueue(hub, session, 3)
+        session.commit()
+    assert (recorder.ids, _events(hub)) == ([made.id], ["3"])
+
+
 # Two-phase commit
 
 

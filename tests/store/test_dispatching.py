@@ -171,6 +171,16 @@ def test_what_could_not_be_sent_is_taken_again_at_once(store: Store) -> None:
     assert row(store, running.id)["lease_epoch"] == 1
 
 
+def test_what_could_not_be_sent_for_long_is_not_waited_for_longer_afterwards(store: Store) -> None:
+    id_ = add(store).id
+    for _ in range(10):
+        assert _taken(store) == [id_]
+        dispatching.not_sent(store, [id_])
+    assert _taken(store) == [id_]
+    store.clock.advance(LOST_AFTER + 1)
+    assert _taken(store) == [id_]
+
+
 def test_nothing_unsent_changes_nothing(store: Store) -> None:
     id_ = add(store).id
     _taken(store)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from flask import Flask
 
@@ -149,3 +151,20 @@ def test_the_count_in_the_menu_is_that_of_the_page(desk: Desk, maria: Visitor) -
         desk.dead(str(number))
     for path in ("/", "/dead-letters", "/events", "/settings/preferences"):
         assert '<span class="number">3</span>' in maria.get(path).text
+
+
+def test_the_list_of_all_events_shows_when_each_came_in_also_the_dead_ones(
+    desk: Desk, maria: Visitor
+) -> None:
+    event_id = desk.dead("8841")
+    desk.change(event_id, created_at=datetime(2026, 3, 1, 12, tzinfo=UTC))
+    assert 'datetime="2026-03-01T12:00:00+00:00"' in maria.get("/events").text
+    assert 'datetime="2026-03-01T12:00:00+00:00"' not in maria.get("/dead-letters").text
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "1970-06-01T00:00Z"])
+@pytest.mark.parametrize("page", ["/dead-letters", "/events"])
+def test_a_time_that_no_zone_could_show_is_refused_in_words(maria: Visitor, page: str, moment: str) -> None:
+    answer = maria.get(f"{page}?to={moment}")
+    assert answer.status_code == 400
+    assert "between the years 1970 and 9998" in read(answer.text)

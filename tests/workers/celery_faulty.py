@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 
 from dlq_console import Event, PermanentError, Policy, Run, TransientError
@@ -39,6 +41,20 @@ def overtime_swallowed(event: Event) -> None:
             time.sleep(0.1)
         except Exception:  # noqa: BLE001 - the fault itself
             continue
+
+
+@hub.handler("overtime.deaf", policy=Policy(max_attempts=1, timeout=SHORT.timeout))
+def overtime_deaf(event: Event) -> None:
+    _note(event)
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    while True:
+        time.sleep(0.1)
+
+
+@hub.handler("overtime.frozen", policy=Policy(max_attempts=1, timeout=SHORT.timeout))
+def overtime_frozen(event: Event) -> None:
+    _note(event)
+    os.kill(os.getpid(), signal.SIGSTOP)
 
 
 @hub.handler("overtime.stubborn", policy=Policy(max_attempts=1, timeout=SHORT.timeout))

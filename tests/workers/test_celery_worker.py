@@ -91,6 +91,7 @@ def test_twenty_copies_of_a_message_run_it_once_though_two_workers_get_them(
 def test_message_for_which_there_is_no_room_is_refused_and_sent_again_when_there_is(
     celery: CeleryTable,
 ) -> None:
+    scopes.limit_account(celery.hub.store, "narrow", 1)
     first = celery.enqueue("waits", account="narrow")
     celery.process_of(first)
     second = celery.enqueue("noop", account="narrow")
@@ -205,8 +206,11 @@ def test_run_past_its_time_limit_is_stopped_and_its_process_lives(celery: Celery
     assert is_alive(celery.process_of(id_, epoch=2))
 
 
-def test_handler_that_ignores_its_time_limit_is_killed_and_the_event_says_so(celery: CeleryTable) -> None:
-    id_ = celery.enqueue("overtime.stubborn", account="stubborn")
+@pytest.mark.parametrize("how", ["stubborn", "deaf", "frozen"])
+def test_handler_that_ignores_its_time_limit_is_killed_and_the_event_says_so(
+    celery: CeleryTable, how: str
+) -> None:
+    id_ = celery.enqueue(f"overtime.{how}", account=how)
     event = celery.ended(id_)
     assert (event.reason, event.attempts) == ("exhausted", 1)
     assert event.last_error == f"The run was stopped at its time limit of {SHORT_LIMIT} seconds."

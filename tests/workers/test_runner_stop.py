@@ -88,7 +88,7 @@ def test_worker_whose_row_was_forgotten_announces_itself_again(sqlite_table: Tab
     (before,) = table.rows("SELECT * FROM {worker}")
     table.change("DELETE FROM {worker}")
     worker.wait_for_line("announces itself again")
-    (after,) = table.rows("SELECT * FROM {worker}")
+    (after,) = wait_until(lambda: table.rows("SELECT * FROM {worker}"), SOON, "the worker's row to be there")
     for column in ("id", "mode", "host", "pid", "version", "slots", "accounts", "state"):
         assert after[column] == before[column]
     # One that stops is gone soon, and is to be forgotten.
