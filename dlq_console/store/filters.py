@@ -193,7 +193,8 @@ def _time(text: str, name: str) -> datetime | None:
         if moment.tzinfo is None:
             raise FilterError(f"{name}: the zone is missing; {example}.")
         if not FIRST_YEAR < moment.year < LAST_YEAR:
-            raise FilterError(f"{name}: {example}, between the years {FIRST_YEAR} and {LAST_YEAR}.")
+            years = f"between the years {FIRST_YEAR} and {LAST_YEAR}"
+            raise FilterError(f"{name}: it is no time {years}; {example}.")
         return moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise FilterError(f"{name}: it is no time; {example}.") from error
