@@ -14,8 +14,3 @@ def bare_connection(store: Store) -> psycopg.Connection:
     pooled.detach()
     assert isinstance(connection, psycopg.Connection)
     return connection
-
-
-def bare_statement(store: Store, template: str) -> str:
-    """A statement of the store as psycopg takes it."""
-    return str(store.statement(template).compile(store.engines.each_statement()))

@@ -22,6 +22,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from dlq_console.store.cursors import MAX_ID
+from dlq_console.store.direct import execute
 from dlq_console.store.events import DEFAULT_MAX_ATTEMPTS, EVENT_COLUMNS, Event, event_from_row
 from dlq_console.store.lanes import IS_FIRST
 from dlq_console.store.presence import SLOTS
@@ -356,20 +357,26 @@ def is_ready(store: Store, event_id: int) -> bool:
 
 
 def _one(store: Store, connection: Connection, parameters: dict[str, object]) -> Event | None:
-    row = (
-        connection.execute(store.described_statement(CLAIM_ONE, EVENT_COLUMNS), parameters).mappings().first()
-    )
+    if not store.sqlite:
+        return next(iter(_claimed(store, connection, CLAIM_ONE, parameters)), None)
+    row = connection.execute(store.statement(CLAIM_ONE), parameters).mappings().first()
     return None if row is None else event_from_row(row, store.queue(row["account"], row["lane"]))
+
+
+def _claimed(
+    store: Store, connection: Connection, template: str, parameters: dict[str, object]
+) -> list[Event]:
+    rows = [
+        dict(zip(EVENT_COLUMNS, row, strict=True)) for row in execute(store, connection, template, parameters)
+    ]
+    return [event_from_row(row, store.queue(row["account"], row["lane"])) for row in rows]
 
 
 def _claim_postgres(
     store: Store, connection: Connection, locked: list[str], free: list[str], parameters: dict[str, object]
 ) -> list[Event]:
     asked = parameters | {"accounts": json.dumps([*locked, *free]), "locked": json.dumps(locked)}
-    rows = (
-        connection.execute(store.described_statement(CLAIM_POSTGRES, EVENT_COLUMNS), asked).mappings().all()
-    )
-    return [event_from_row(row, store.queue(row["account"], row["lane"])) for row in rows]
+    return _claimed(store, connection, CLAIM_POSTGRES, asked)
 
 
 def _claim_sqlite(
@@ -387,11 +394,7 @@ def _claim_sqlite(
                 if room < 1:
                     break
                 asked |= {"priority": priority, "room": room}
-                rows = (
-                    connection.execute(store.described_statement(CLAIM_SQLITE, EVENT_COLUMNS), asked)
-                    .mappings()
-                    .all()
-                )
+                rows = connection.execute(store.statement(CLAIM_SQLITE), asked).mappings().all()
                 taken += [event_from_row(row, store.queue(row["account"], row["lane"])) for row in rows]
                 room -= len(rows)
     return taken

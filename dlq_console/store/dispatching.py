@@ -14,10 +14,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, Row
+from sqlalchemy import Connection
 
 from dlq_console.store.claims import BULK, LIVE, RETRY
+from dlq_console.store.direct import execute
 from dlq_console.store.lanes import IS_FIRST
 from dlq_console.store.presence import SLOTS
 from dlq_console.store.scopes import METHOD_AND_PROVIDER_OPEN
@@ -149,19 +151,17 @@ def take_unsent(store: Store, accounts: Sequence[str], *, most: int = MOST_AT_ON
         accounts: which ones; where not all can be taken, the first of each comes before the second of any.
         most: how many events at most.
     """
-    rows = list(
-        _take_sqlite(store, accounts, most) if store.sqlite else _take_postgres(store, accounts, most)
-    )
-    return sorted((ToSend(**row._mapping) for row in rows), key=lambda event: event.id)  # noqa: SLF001 - public by its documentation
+    rows = _take_sqlite(store, accounts, most) if store.sqlite else _take_postgres(store, accounts, most)
+    return sorted((ToSend(*row) for row in rows), key=lambda event: event.id)
 
 
-def _take_postgres(store: Store, accounts: Sequence[str], most: int) -> Sequence[Row[tuple[object, ...]]]:
+def _take_postgres(store: Store, accounts: Sequence[str], most: int) -> list[tuple[Any, ...]]:
     parameters = {"accounts": json.dumps(list(accounts)), "most": most}
     with store.single_statement() as connection:
-        return connection.execute(store.statement(TAKE_POSTGRES), parameters).all()
+        return list(execute(store, connection, TAKE_POSTGRES, parameters))
 
 
-def _take_sqlite(store: Store, accounts: Sequence[str], most: int) -> Iterator[Row[tuple[object, ...]]]:
+def _take_sqlite(store: Store, accounts: Sequence[str], most: int) -> Iterator[Sequence[Any]]:
     with store.write() as connection:
         for account in accounts:
             taken = _take_of(store, connection, account, most)
@@ -169,9 +169,7 @@ def _take_sqlite(store: Store, accounts: Sequence[str], most: int) -> Iterator[R
             yield from taken
 
 
-def _take_of(
-    store: Store, connection: Connection, account: str, most: int
-) -> Sequence[Row[tuple[object, ...]]]:
+def _take_of(store: Store, connection: Connection, account: str, most: int) -> Sequence[Sequence[Any]]:
     room = connection.execute(store.statement(ROOM_SQLITE), {"account": account}).scalar()
     if not room or most < 1:
         return ()

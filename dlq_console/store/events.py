@@ -143,7 +143,7 @@ def read_time(value: Any) -> datetime | None:
     return from_microseconds(value) if isinstance(value, int) else value.astimezone(UTC)
 
 
-def summary_values(row: RowMapping, queue: str) -> dict[str, Any]:
+def summary_values(row: RowMapping | dict[str, Any], queue: str) -> dict[str, Any]:
     """Arguments of `EventSummary` from a row that holds SUMMARY_COLUMNS."""
     values = {name: read_time(row[name]) if name in TIMES else row[name] for name in SUMMARY_COLUMNS}
     values["max_attempts"] = values["max_attempts"] or DEFAULT_MAX_ATTEMPTS
@@ -151,7 +151,7 @@ def summary_values(row: RowMapping, queue: str) -> dict[str, Any]:
     return values
 
 
-def event_from_row(row: RowMapping, queue: str) -> Event:
+def event_from_row(row: RowMapping | dict[str, Any], queue: str) -> Event:
     """An event from a row that holds EVENT_COLUMNS."""
     result = row["result"]
     return Event(

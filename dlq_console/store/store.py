@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from sqlalchemy import Connection, TextClause, TextualSelect, bindparam, column, text
+from sqlalchemy import Connection, TextClause, bindparam, text
 from sqlalchemy.exc import DBAPIError
 
 from dlq_console.store.clock import DatabaseClock
@@ -48,9 +48,9 @@ class Store:
         self.queue_prefix = queue_prefix
         self.clock = DatabaseClock(self.engines.dialect)
         self._statements: dict[str, TextClause] = {}
-        self._described: dict[str, TextualSelect] = {}
+        self._driver_statements: dict[str, str] = {}
         self.clock.on_change(self._statements.clear)
-        self.clock.on_change(self._described.clear)
+        self.clock.on_change(self._driver_statements.clear)
 
     @property
     def sqlite(self) -> bool:
@@ -123,15 +123,13 @@ class Store:
             prepared = self._statements[template] = self._prepare(template)
         return prepared
 
-    def described_statement(self, template: str, columns: Sequence[str]) -> TextualSelect:
-        """`statement` for one that yields exactly `columns`, in this order.
-
-        Saves finding out anew at each execution what the columns are, which counts where there is one for each event.
-        """
-        described = self._described.get(template)
-        if described is None:
-            described = self._described[template] = self.statement(template).columns(*map(column, columns))
-        return described
+    def driver_statement(self, template: str) -> str:
+        """The same as the database driver takes it."""
+        text_ = self._driver_statements.get(template)
+        if text_ is None:
+            text_ = str(self.statement(template).compile(self.engines.each_statement()))
+            self._driver_statements[template] = text_
+        return text_
 
     def _prepare(self, template: str) -> TextClause:
         names = {name: table.name for name, table in vars(self.tables).items() if hasattr(table, "columns")}

@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from dlq_console.store.claims import RETRY
+from dlq_console.store.direct import execute
 from dlq_console.store.events import EVENT_COLUMNS, Event, event_from_row
 from dlq_console.store.lanes import promote
 from dlq_console.store.states import Again, Outcome, Reason
@@ -202,7 +203,7 @@ def end_in(
 def _end_in(store: Store, connection: Connection, event: Event, ending: Ending, *, lapsed_only: bool) -> bool:
     if not store.sqlite and _is_plain(ending) and not lapsed_only:
         mine = {"id": event.id, "epoch": event.lease_epoch, "worker": event.lease_owner}
-        return connection.execute(store.statement(COMPLETE_ONE), ending.values | mine).rowcount == 1
+        return bool(execute(store, connection, COMPLETE_ONE, ending.values | mine).rowcount == 1)
     update = ending.template + (_LAPSED if lapsed_only else "")
     parameters = ending.values | _attempt(event, ending)
     if ending.outcome is Outcome.RELEASED and ending.failure is None:
