@@ -70,12 +70,21 @@ def enqueue(
 
 
 def _read_payload(argument: str) -> str:
+    # One character more than any payload may have: what is longer need not be read to its end.
+    text = _read(argument, LARGEST_PAYLOAD + 1)
+    if len(text) > LARGEST_PAYLOAD:
+        raise click.BadParameter(f"it is larger than {LARGEST_PAYLOAD:,} characters.", param_hint="--payload")
+    return text
+
+
+def _read(argument: str, most: int) -> str:
     if argument == "-":
-        return sys.stdin.read()
+        return sys.stdin.read(most)
     if not argument.startswith("@"):
         return argument
     try:
-        return Path(argument[1:]).read_text(encoding="utf-8")
+        with Path(argument[1:]).open(encoding="utf-8") as file:
+            return file.read(most)
     except (OSError, UnicodeDecodeError, ValueError) as error:
         raise click.BadParameter(
             f"{argument[1:]} cannot be read: {error}.", param_hint="--payload"

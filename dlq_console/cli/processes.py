@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import click
@@ -78,6 +79,15 @@ def scheduler() -> int:
 )
 def demo(port: int, data: Path | None, seconds: float | None, rate: float) -> int:
     """Show everything at once, with invented data and a simulated ERP."""
+    if math.isnan(rate) or (seconds is not None and math.isnan(seconds)):
+        raise click.BadParameter("write numbers.", param_hint="--rate, --seconds")
+    if data is not None:
+        try:
+            data.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise click.BadParameter(
+                f"{data} cannot be made: {error.strerror}.", param_hint="--data"
+            ) from error
     with loading():
         from dlq_console.demo.command import Demo, run_demo
 

@@ -59,7 +59,7 @@ class RunEvent(_Task):
     max_retries = 0
     rate_limit = 0  # type: ignore[assignment] # none, and none of the application's either
     time_limit = FAR_BEYOND_ANY_LIMIT
-    # Not None, which would be the application's: where there is a soft limit, Celery's pool sets no timer for the hard one.
+    # Where there is a soft limit, Celery's pool sets no timer for the hard one until that has passed; see `keep_soft_limit`.
     soft_time_limit = 0
 
     def __init__(self, hub: HubCore, worker: str) -> None:
@@ -72,6 +72,19 @@ class RunEvent(_Task):
         # For the requests in the main process.
         self.losses: Losses = SimpleQueue()
         self.consumer: Any = None
+
+    def keep_soft_limit(self, of_pool: float | None) -> None:
+        """Keep the soft limit of the worker's own tasks, in seconds, from events.
+
+        The pool applies it wherever a task names none, and the one that is far away here is named in its place. The
+        price is that the main process then ends no run at its hard limit: the process that runs it does, unless it is
+        frozen or ignores its alarm.
+        """
+        if of_pool:
+            self.soft_time_limit = FAR_BEYOND_ANY_LIMIT
+            logger.warning(
+                "this worker has a soft time limit of its own: an event whose process is frozen keeps its slot"
+            )
 
     def run(self, event_id: int, lease_epoch: int) -> None:
         """Run an event if it may run, and if the message was sent for the run that is due."""

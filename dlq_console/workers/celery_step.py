@@ -74,6 +74,7 @@ class ServeEvents(StartStopStep):
             logger.info("this worker was given no queue of an account, so it runs no events")
             return
         serving.run_event.consumer = worker.consumer
+        serving.run_event.keep_soft_limit(worker.soft_time_limit)
         announce = partial(
             presence.announce,
             serving.hub.store,

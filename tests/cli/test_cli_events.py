@@ -171,3 +171,9 @@ def test_discard_without_a_reason_is_wrong_usage(run: CommandLine, note: list[st
     result = run("events", "discard", dead_letter(run), *note)
     assert result.status == 2
     assert "--note" in result.sentence
+
+
+def test_a_payload_without_end_is_refused(run: CommandLine) -> None:
+    refused = run("enqueue", "k", "--account", "a", "--entity", "1", "--payload", "@/dev/zero")
+    assert refused.status == 2
+    assert "larger than 16,777,216 characters" in refused.sentence

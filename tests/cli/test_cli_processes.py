@@ -345,3 +345,21 @@ def test_looking_at_events_loads_neither_a_web_framework_nor_the_migrations(proc
     modules = {line.rpartition("|")[2].strip() for line in loaded.splitlines()}
     assert "sqlalchemy" in modules
     assert modules & HEAVY == set()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--rate", "nan"), "Invalid value for --rate, --seconds: write numbers."),
+        (("--seconds", "nan"), "Invalid value for --rate, --seconds: write numbers."),
+        (
+            ("--data", "/proc/nowhere"),
+            "Invalid value for --data: /proc/nowhere cannot be made: No such file or directory.",
+        ),
+    ],
+)
+def test_a_demo_that_cannot_be_is_refused_in_words(
+    run: CommandLine, arguments: tuple[str, ...], sentence: str
+) -> None:
+    refused = run("demo", *arguments)
+    assert (refused.status, refused.sentence) == (2, sentence)
