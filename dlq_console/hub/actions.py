@@ -14,6 +14,8 @@ from dlq_console.store.store import Store
 NOTE_LIMIT = 2_000
 #: Characters of the name of whoever acts.
 ACTOR_LIMIT = 200
+#: Characters of the name of a lane.
+LANE_LIMIT = 1_000
 MOST_ATTEMPTS = 100
 #: The longest that a reprocess may be put off, in seconds.
 LONGEST_AFTER = 30 * 86_400
@@ -101,6 +103,7 @@ def skip_lane(
         EventNotFound: nothing stands in this lane.
         ActionNotAllowed: its head is neither dead nor between two attempts, so it may still come to its end.
     """
+    lane = check_text(lane, "lane", max_length=LANE_LIMIT, allow_empty=True)
     with store.write() as connection:
         stands = lanes.lane_in(store, connection, lane)
         if stands.head is None:

@@ -111,6 +111,9 @@ def _driver(connection: object) -> _Driver:
 
 
 def _on_server(connection: Any) -> Transaction:
+    # The older driver has no such mode.
+    if getattr(getattr(connection, "pgconn", None), "pipeline_status", 0):
+        raise TypeError("A psycopg connection in pipeline mode answers later; leave the pipeline first.")
     idle = connection.autocommit and connection.info.transaction_status == _IDLE
     return Transaction.NONE if idle else Transaction.OPEN
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,7 +18,7 @@ from dlq_console.errors import IdempotencyConflict, PayloadRefused
 from dlq_console.store import keys
 from dlq_console.store.canonical import read_payload
 from dlq_console.store.clock import to_microseconds
-from dlq_console.store.lanes import is_held_up
+from dlq_console.store.lanes import is_held_up, promote
 from dlq_console.store.states import Status
 from dlq_console.store.store import Store
 
@@ -305,6 +305,20 @@ def _insert_chunk(
             answers.append(_folded(new, known[new.idempotency_key]))
         else:  # pruned between the two statements
             answers.append(insert_one(store, connection, new))
+    return _let_go(store, connection, news, answers) if known else answers
+
+
+def _let_go(
+    store: Store, connection: Connection, news: Sequence[Intention], answers: list[Ingested]
+) -> list[Ingested]:
+    """What waits behind a repeat that was folded into an event which has ended waits for nothing."""
+    asked: set[str] = set()
+    for place, (new, each) in enumerate(zip(news, answers, strict=True)):
+        if new.lane is None or each.status != Status.BLOCKED or not each.created or new.lane in asked:
+            continue
+        asked.add(new.lane)
+        if promote(store, connection, new.lane):
+            answers[place] = replace(each, status=Status.PENDING)
     return answers
 
 

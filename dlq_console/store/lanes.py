@@ -46,10 +46,10 @@ def _first(column: str, condition: str, lane: str) -> str:
 
 #: Whether the event `e` is the one of its lane that may run. Ready events that are not are few: those that several
 #: transactions put into an empty lane at once, and old ones that were reprocessed while a later one ran.
-IS_FIRST = f"""(e.lane IS NULL OR NOT EXISTS (
+IS_FIRST = f"""(e.lane IS NULL OR (NOT EXISTS (
     SELECT 1 FROM {{event}} o WHERE o.lane = e.lane AND {_OPEN.replace("{one}", "o")}
         AND o.id <> e.id AND (o.id < e.id OR o.status = 'running')
-))"""
+) AND coalesce({_first("id", _STOPS, "e.lane")}, e.id) >= e.id))"""
 
 
 def is_held_up(lane: str) -> str:
@@ -59,8 +59,9 @@ def is_held_up(lane: str) -> str:
 
 
 def head_of(lane: str) -> str:
-    """SQL: the id of the event behind which `lane`, an SQL expression, waits: the open one, else what stopped it."""
-    return f"coalesce({_first('id', _OPEN, lane)}, {_first('id', _STOPS, lane)})"
+    """SQL: the id of the event behind which `lane`, an SQL expression, waits: what stopped it, or the first open one."""
+    opened, stopped = _first("id", _OPEN, lane), _first("id", _STOPS, lane)
+    return f"{{least}}(coalesce({opened}, {stopped}), coalesce({stopped}, {opened}))"
 
 
 #: The wait in the lane is no wait for a worker: what was due meanwhile is due now, and has as long as it had before.

@@ -178,9 +178,10 @@ def _lane_in_the_way(event: EventSummary) -> queries.Lane | None:
     if event.lane is None or event.status in (Status.DONE, Status.DISCARDED):
         return None
     lane = queries.lane(store(), event.lane)
-    if lane.head is None or not lane.waiting or (event.status != Status.BLOCKED and lane.head != event.id):
-        return None
-    return lane
+    if lane.head == event.id:
+        return lane if lane.waiting else None
+    waits = event.status in (Status.BLOCKED, Status.PENDING, Status.FAILED)
+    return lane if waits and lane.head is not None else None
 
 
 def _row(event: EventSummary, *, elsewhere: bool = False) -> str:

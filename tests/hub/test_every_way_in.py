@@ -335,6 +335,15 @@ def test_an_async_connection_of_a_driver_is_refused_by_name(hub: Hub) -> None:
         enqueue(hub, connection)
 
 
+def test_a_connection_that_answers_later_is_refused(hub: Hub) -> None:
+    if hub.store.sqlite:
+        return  # its driver has no such mode
+    with psycopg.connect(address(hub)) as connection:
+        with connection.pipeline(), pytest.raises(TypeError, match="leave the pipeline first"):
+            enqueue(hub, connection)
+        assert enqueue(hub, connection).created
+
+
 def test_a_session_on_a_database_without_the_tables_is_told_where_they_belong(
     hub: Hub, tmp_path: Any
 ) -> None:

@@ -144,3 +144,9 @@ def test_a_dead_event_sent_again_goes_behind_the_one_that_runs(hub: Hub) -> None
 
 def _refuse(event: Any) -> None:
     raise PermanentError("no")
+
+
+@pytest.mark.parametrize("lane", ["a|\0", "a|\ud800", "x" * 1_001])
+def test_a_name_that_no_lane_can_have_is_refused(hub: Hub, lane: str) -> None:
+    with pytest.raises(PayloadRefused, match=r"^lane: "):
+        hub.skip_lane(lane, actor="maria")

@@ -15,7 +15,7 @@ from dlq_console.store.events import Event
 from dlq_console.store.lane_names import lane_name
 from dlq_console.store.states import Reason, Status
 from dlq_console.store.store import Store
-from tests.store.making import CAUSE, WORKER, add, claimed, end_as, retry_later, row
+from tests.store.making import CAUSE, WORKER, add, add_many, claimed, end_as, retry_later, row
 
 LANE = lane_name("filial-sp", "8841")
 DONE = transitions.completed(None)
@@ -303,3 +303,32 @@ def test_many_workers_and_a_producer_keep_the_order_of_every_lane(store: Store) 
         ids = [id_ for began_in, id_ in began if began_in == lane]
         assert ids == sorted(ids)
         assert len(ids) == 30
+
+
+def test_a_dead_head_stops_those_too_that_came_into_the_lane_at_once_with_it(store: Store) -> None:
+    ids = line(store, 2, on_dead="block")
+    with store.write() as connection:  # what two transactions that could not see each other leave behind
+        connection.execute(store.statement("UPDATE {event} SET status = 'pending' WHERE status = 'blocked'"))
+    end_as(store, ids[0], DEAD)
+    late = add(store, "late", lane=LANE, on_dead="block").id
+    assert claim_all(store) == []
+    assert claims.claim_one(store, ids[1], worker=WORKER) is None
+    seen = queries.get_event(store, ids[1])
+    assert seen is not None
+    assert (seen.status, seen.waiting_for, seen.blocked_by) == ("pending", "earlier_event", ids[0])
+    assert lanes.lane(store, LANE).head == ids[0]
+    with store.write() as connection:
+        assert lanes.let_go(store, connection, LANE, ids[0], "dead")
+    assert claim_all(store) == ids[1:]
+    assert statuses(store, [late]) == ["blocked"]
+
+
+def test_what_stands_behind_a_repeat_of_an_ended_event_does_not_wait(store: Store) -> None:
+    end_as(store, add(store, 1, lane=LANE, on_dead="skip").id, DONE)
+    made = add_many(store, range(1, 4), lane=LANE, on_dead="skip")
+    assert [(each.created, each.status) for each in made] == [
+        (False, "done"),
+        (True, "pending"),
+        (True, "blocked"),
+    ]
+    assert claim_all(store) == [made[1].id]

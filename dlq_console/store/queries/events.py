@@ -55,7 +55,7 @@ SELECT {columns},
         SELECT 1 FROM {{worker}} w WHERE w.heartbeat_at > {{now}} - {{interval[{DEAD_AFTER}]}}
             AND (w.accounts IS NULL OR {_SERVES[sqlite]})
     ) AS worker_alive,
-    CASE WHEN e.status = 'blocked' THEN {head_of("e.lane")} END AS blocked_by
+    CASE WHEN e.status IN ('blocked', 'pending', 'failed') AND e.lane IS NOT NULL THEN {head_of("e.lane")} END AS head
 FROM {{event}} e LEFT JOIN {{kind}} k ON k.name = e.kind
 WHERE e.id = :id AND {visible}
 """
@@ -76,9 +76,10 @@ def get_event(store: Store, event_id: int, *, accounts: Accounts = None) -> Even
         return None
     event = event_from_row(row, store.queue(row["account"], row["lane"]))
     waiting_for, until = _waiting(row) if event.status in READY else (None, None)
-    if event.status == Status.BLOCKED:
+    blocked_by = row["head"] if row["head"] != event.id else None
+    if event.status == Status.BLOCKED or blocked_by is not None:
         waiting_for = "earlier_event"
-    return replace(event, waiting_for=waiting_for, waiting_until=until, blocked_by=row["blocked_by"])
+    return replace(event, waiting_for=waiting_for, waiting_until=until, blocked_by=blocked_by)
 
 
 def _waiting(row: RowMapping) -> tuple[str | None, datetime | None]:
