@@ -51,7 +51,7 @@ def reprocess(
     """
     if attempts is not None and not (type(attempts) is int and 1 <= attempts <= MOST_ATTEMPTS):
         raise PayloadRefused(f"attempts: write a whole number from 1 to {MOST_ATTEMPTS}.")
-    if not 0 <= after <= LONGEST_AFTER:
+    if not _is_time_ahead(after):
         raise PayloadRefused(f"after: write a number of seconds from 0 to {LONGEST_AFTER}.")
     with store.write() as connection:
         epoch = acts.reprocess(
@@ -68,6 +68,10 @@ def reprocess(
         if epoch is None:
             raise _refusal(acts.status_of(store, connection, event_id), Action.REPROCESS)
     return epoch
+
+
+def _is_time_ahead(seconds: object) -> bool:
+    return isinstance(seconds, int | float) and 0 <= seconds <= LONGEST_AFTER
 
 
 def discard(
@@ -140,6 +144,8 @@ def clean_note(note: str | None) -> str | None:
     Raises:
         PayloadRefused: it is too long.
     """
+    if note is not None and not isinstance(note, str):
+        raise PayloadRefused(f"note: write text, not {type(note).__name__}.")
     if note is None or not note.strip():
         return None
     lines = note.expandtabs(4).splitlines()

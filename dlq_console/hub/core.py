@@ -224,7 +224,11 @@ class HubCore:
         Raises:
             As `enqueue`; then none of them is in.
         """
-        return [self._enqueued(each) for each in self._entrance.enter_many(list(events), session, origin)]
+        news = list(events)
+        for place, new in enumerate(news):
+            if not isinstance(new, NewEvent):
+                raise TypeError(f"enqueue_many: item {place} is no NewEvent but {type(new).__name__}.")
+        return [self._enqueued(each) for each in self._entrance.enter_many(news, session, origin)]
 
     def _enqueued(self, made: Ingested) -> Enqueued:
         return Enqueued(id=made.id, created=made.created, status=made.status, load=self.get)

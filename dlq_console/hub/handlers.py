@@ -102,6 +102,11 @@ class Registry:
         except PayloadRefused as error:
             raise ConfigurationError(f"A handler needs the name of its kind. {error}") from None
 
+        if not isinstance(policy, Policy):
+            raise ConfigurationError(
+                f"The policy of {name} is no Policy but {type(policy).__name__}: write Policy(...)."
+            )
+
         def decorate(function: AnyHandler) -> AnyHandler:
             if name in self._handlers:
                 raise ConfigurationError(

@@ -23,6 +23,8 @@ def place(
     Raises:
         PayloadRefused: both `serial` and `ordering_key` are given, or the key cannot be stored.
     """
+    if serial not in (None, True, False):
+        raise PayloadRefused("serial: write True, False or nothing.")
     if serial and ordering_key is not None:
         raise PayloadRefused(
             "serial, ordering_key: give one of them; the serial lane takes every event of the account."

@@ -41,6 +41,11 @@ class Answer(IteratorResult[Any]):
         self.rowcount = rowcount
 
 
+def _as_text(value: object) -> object:
+    """What the caller's driver may have been told to give as bytes; the hub keeps nothing but text and numbers."""
+    return value.decode() if isinstance(value, bytes) else value
+
+
 class DbapiConnection:
     """Takes the place of SQLAlchemy's connection where a function of the store only executes statements.
 
@@ -65,7 +70,8 @@ class DbapiConnection:
             else:
                 cursor.execute(spelled.text, spelled.bound(parameters or {}))
             names = [column[0] for column in cursor.description or ()]
-            return Answer(names, cursor.fetchall() if names else [], cursor.rowcount)
+            rows = [tuple(map(_as_text, row)) for row in cursor.fetchall()] if names else []
+            return Answer(names, rows, cursor.rowcount)
         finally:
             cursor.close()
 

@@ -226,3 +226,19 @@ def test_a_discarded_event_never_runs(hub: Hub) -> None:
     assert hub.run(made.id).status == "discarded"
     assert hub.run_due() == 0
     assert ran == []
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"after": "5"}, r"^after: write a number"),
+        ({"after": None}, r"^after: "),
+        ({"note": 7}, r"^note: write text"),
+    ],
+)
+def test_an_argument_of_a_wrong_type_is_refused_in_words(
+    hub: Hub, values: dict[str, Any], sentence: str
+) -> None:
+    id_ = add_in(hub.store, Status.DEAD)
+    with pytest.raises(PayloadRefused, match=sentence):
+        hub.reprocess(id_, **values)

@@ -398,3 +398,10 @@ def test_the_event_of_an_enqueue_that_is_gone_says_so(hub: Hub) -> None:
         connection.execute(hub.store.tables.event.delete())
     with pytest.raises(EventNotFound):
         _ = made.event
+
+
+def test_what_is_no_new_event_is_refused_by_its_place(hub: Hub) -> None:
+    wrong: Any = {"kind": "k"}
+    with pytest.raises(TypeError, match="item 1 is no NewEvent but dict"):
+        hub.enqueue_many([NewEvent(kind="k", account="a", entity_id="1", payload=1), wrong])
+    assert rows(hub.store) == []

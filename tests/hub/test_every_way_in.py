@@ -236,6 +236,8 @@ def test_rows_may_look_as_the_caller_likes(hub: Hub, driver: Driver, connection:
         connection.cursor_factory = psycopg2.extras.RealDictCursor
     else:
         connection.row_factory = dict_row if driver.open is psycopg.connect else sqlite3.Row
+    if isinstance(connection, sqlite3.Connection):
+        connection.text_factory = bytes
     made = enqueue(hub, connection)
     assert enqueue(hub, connection).id == made.id
     connection.commit()

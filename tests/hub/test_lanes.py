@@ -150,3 +150,9 @@ def _refuse(event: Any) -> None:
 def test_a_name_that_no_lane_can_have_is_refused(hub: Hub, lane: str) -> None:
     with pytest.raises(PayloadRefused, match=r"^lane: "):
         hub.skip_lane(lane, actor="maria")
+
+
+def test_serial_is_a_yes_or_a_no(hub: Hub) -> None:
+    wrong: Any = "no"
+    with pytest.raises(PayloadRefused, match=r"^serial: write True, False or nothing\.$"):
+        hub.enqueue("k", account="a", entity_id="1", payload=None, serial=wrong)
