@@ -41,16 +41,28 @@ DEFAULT_TIMEOUT = 60
 LEASE_GRACE = 5
 
 _READY = "e.status IN ('pending', 'failed')"
-_NOW_DUE = "e.next_run_at <= {now} AND (e.give_up_at IS NULL OR e.give_up_at > {now})"
-_ACCOUNT_OPEN = "(s.closed_until IS NULL OR s.closed_until <= {now})"
+NOW_DUE = "e.next_run_at <= {now} AND (e.give_up_at IS NULL OR e.give_up_at > {now})"
+ACCOUNT_OPEN = "(s.closed_until IS NULL OR s.closed_until <= {now})"
 # Every running event has a lease; naming it leads SQLite to the index of running events instead of the account's whole.
-_RUNNING = (
+RUNNING = (
     "(SELECT count(*) FROM {event} r WHERE r.status = 'running' AND r.account = a.account"
     " AND r.lease_until IS NOT NULL)"
 )
-# Without any announced worker (`run_due` in one process) there is no share to divide.
-_SHARE = "CASE WHEN :slots = 0 THEN 1000000 WHEN :slots * 3 / 4 < 1 THEN 1 ELSE :slots * 3 / 4 END"
-_ROOM = f"(coalesce(s.max_running, {_SHARE}) - {_RUNNING})"
+
+
+def room_sql(slots: str, *, without_workers: int) -> str:
+    """SQL: how many more events of the account `a` with its scope `s` may run.
+
+    Args:
+        slots: SQL for how many events all workers together can run.
+        without_workers: what an account without a set limit may take where that is 0.
+    """
+    share = f"CASE WHEN {slots} = 0 THEN {without_workers} WHEN {slots} * 3 / 4 < 1 THEN 1 ELSE {slots} * 3 / 4 END"
+    return f"(coalesce(s.max_running, {share}) - {RUNNING})"
+
+
+#: Without any announced worker (`run_due` in one process) there is no share to divide.
+_ROOM = room_sql(":slots", without_workers=1_000_000)
 
 
 #: Sorting by the index's own columns leaves the planner one sensible way in, whatever its statistics say: the walk
@@ -68,8 +80,8 @@ def _earliest(priority: int) -> str:
 _SCOPE = "FROM {scope} s WHERE s.type = 'account' AND s.name = a.account"
 #: No join: the walk below stops at the limit only if nothing needs all of its rows at once.
 _READY_NAMES = f"""
-SELECT a.account, (SELECT s.max_running {_SCOPE}) AS max_running, {_RUNNING} AS running, {SLOTS} AS slots
-FROM names a WHERE a.account IS NOT NULL AND NOT EXISTS (SELECT 1 {_SCOPE} AND NOT {_ACCOUNT_OPEN})
+SELECT a.account, (SELECT s.max_running {_SCOPE}) AS max_running, {RUNNING} AS running, {SLOTS} AS slots
+FROM names a WHERE a.account IS NOT NULL AND NOT EXISTS (SELECT 1 {_SCOPE} AND NOT {ACCOUNT_OPEN})
     AND ({" OR ".join(f"{_earliest(priority)} <= {{now}}" for priority in (LIVE, RETRY, BULK))})
 LIMIT :most
 """
@@ -114,7 +126,7 @@ _RETURNING = ", ".join(EVENT_COLUMNS)
 #: Due rows of one account `a`, in the order in which they are served. LIMIT stands in for the room left.
 _CANDIDATES = f"""
     SELECT e.id FROM {{event}} e
-    WHERE {_READY} AND e.account = a.account AND e.priority = p.priority AND {_NOW_DUE}
+    WHERE {_READY} AND e.account = a.account AND e.priority = p.priority AND {NOW_DUE}
         AND {METHOD_AND_PROVIDER_OPEN} AND {IS_FIRST}
     ORDER BY e.account, e.priority, e.next_run_at, e.id LIMIT a.room FOR NO KEY UPDATE SKIP LOCKED
 """
@@ -125,7 +137,7 @@ WITH asked AS (
 ), a AS MATERIALIZED (
     SELECT a.account, a.rank, greatest(0, least(CAST(:share AS integer), {_ROOM})) AS room
     FROM asked a LEFT JOIN {{scope}} s ON s.type = 'account' AND s.name = a.account
-    WHERE {_ACCOUNT_OPEN}
+    WHERE {ACCOUNT_OPEN}
         -- A limit that was set since the first look was not locked.
         AND (s.max_running IS NULL OR jsonb_exists(CAST(:locked AS jsonb), a.account))
 ), picked AS MATERIALIZED (
@@ -144,13 +156,13 @@ RETURNING {", ".join(f"e.{name}" for name in EVENT_COLUMNS)}
 ROOM_SQLITE = f"""
 SELECT {{least}}(:share, {_ROOM}) AS room
 FROM (SELECT :account AS account) a LEFT JOIN {{scope}} s ON s.type = 'account' AND s.name = a.account
-WHERE {_ACCOUNT_OPEN}
+WHERE {ACCOUNT_OPEN}
 """
 CLAIM_SQLITE = f"""
 UPDATE {{event}} AS e SET {_TAKE}
 WHERE {_READY} AND e.id IN (
     SELECT e.id FROM {{event}} e
-    WHERE {_READY} AND e.account = :account AND e.priority = :priority AND {_NOW_DUE}
+    WHERE {_READY} AND e.account = :account AND e.priority = :priority AND {NOW_DUE}
         AND {METHOD_AND_PROVIDER_OPEN} AND {IS_FIRST}
     ORDER BY e.account, e.priority, e.next_run_at, e.id LIMIT :room
 )
@@ -161,9 +173,9 @@ _ROOM_OF_EVENT = _ROOM.replace("a.account", "e.account")
 CLAIM_ONE = f"""
 UPDATE {{event}} AS e SET {_TAKE}
 WHERE e.id = :id AND (CAST(:epoch AS bigint) IS NULL OR e.lease_epoch = CAST(:epoch AS bigint))
-    AND {_READY} AND {_NOW_DUE} AND {METHOD_AND_PROVIDER_OPEN} AND {IS_FIRST} AND EXISTS (
+    AND {_READY} AND {NOW_DUE} AND {METHOD_AND_PROVIDER_OPEN} AND {IS_FIRST} AND EXISTS (
     SELECT 1 FROM (SELECT 1 AS one) o LEFT JOIN {{scope}} s ON s.type = 'account' AND s.name = e.account
-    WHERE {_ACCOUNT_OPEN} AND {_ROOM_OF_EVENT} > 0 AND (s.max_running IS NULL OR :locked = 1)
+    WHERE {ACCOUNT_OPEN} AND {_ROOM_OF_EVENT} > 0 AND (s.max_running IS NULL OR :locked = 1)
 )
 RETURNING {", ".join(f"{name}" for name in EVENT_COLUMNS)}
 """

@@ -18,7 +18,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from dlq_console.store.claims import BULK, LIVE, RETRY
+from dlq_console.store.claims import ACCOUNT_OPEN, BULK, LIVE, NOW_DUE, RETRY, room_sql
 from dlq_console.store.direct import execute
 from dlq_console.store.lanes import IS_FIRST
 from dlq_console.store.presence import SLOTS
@@ -34,18 +34,8 @@ MOST_OF_ACCOUNT = 200
 #: The most that is taken at once.
 MOST_AT_ONCE = 1000
 
-_SHARE = f"""
-    CASE WHEN {SLOTS} = 0 THEN {WITHOUT_WORKERS} WHEN {SLOTS} * 3 / 4 < 1 THEN 1 ELSE {SLOTS} * 3 / 4 END
-"""
-#: Of the account `a` with its scope `s`. Naming the lease leads SQLite to the index of running events.
-_ROOM = f"""
-{{greatest}}(0, {{least}}({MOST_OF_ACCOUNT}, coalesce(s.max_running, {_SHARE}) - (
-    SELECT count(*) FROM {{event}} r
-    WHERE r.status = 'running' AND r.account = a.account AND r.lease_until IS NOT NULL
-)))
-"""
+_ROOM = f"{{greatest}}(0, {{least}}({MOST_OF_ACCOUNT}, {room_sql(SLOTS, without_workers=WITHOUT_WORKERS)}))"
 _SCOPE = "LEFT JOIN {scope} s ON s.type = 'account' AND s.name = a.account"
-_OPEN = "(s.closed_until IS NULL OR s.closed_until <= {now})"
 _ON_ITS_WAY = f"""
 (e.dispatched_at IS NOT NULL AND e.dispatched_at >= {{now}} - CAST({{second}} * ({LOST_AFTER}
     * CASE WHEN e.dispatch_count < 2 THEN 1 WHEN e.dispatch_count < 3 THEN 3 WHEN e.dispatch_count < 4 THEN 9
@@ -58,8 +48,7 @@ def _line(account: str, priority: str, room: str) -> str:
     return f"""
     SELECT e.id, e.priority, e.next_run_at, {_ON_ITS_WAY} AS sent FROM {{event}} e
     WHERE e.status IN ('pending', 'failed') AND e.account = {account} AND e.priority = {priority}
-        AND e.next_run_at <= {{now}} AND (e.give_up_at IS NULL OR e.give_up_at > {{now}})
-        AND {METHOD_AND_PROVIDER_OPEN} AND {IS_FIRST}
+        AND {NOW_DUE} AND {METHOD_AND_PROVIDER_OPEN} AND {IS_FIRST}
     ORDER BY e.account, e.priority, e.next_run_at, e.id LIMIT {room}
 """
 
@@ -78,7 +67,7 @@ WITH a AS MATERIALIZED (
     SELECT a.account, a.rank, {_ROOM} AS room
     FROM jsonb_array_elements_text(CAST(:accounts AS jsonb)) WITH ORDINALITY AS a(account, rank) {_SCOPE}
     -- Its commit need not wait for the disk: a mark that a crash of the server takes back is a message sent twice.
-    WHERE {_OPEN} AND set_config('synchronous_commit', 'off', true) = 'off'
+    WHERE {ACCOUNT_OPEN} AND set_config('synchronous_commit', 'off', true) = 'off'
 ), head AS (
     SELECT a.account, a.rank, a.room, l.* FROM a
     CROSS JOIN (VALUES ({LIVE}), ({RETRY}), ({BULK})) AS p(priority)
@@ -98,7 +87,7 @@ UPDATE {{event}} AS e SET {_MARK} FROM locked WHERE e.id = locked.id
 RETURNING {", ".join(f"e.{name}" for name in _TOLD)}
 """
 
-ROOM_SQLITE = f"SELECT {_ROOM} AS room FROM (SELECT :account AS account) a {_SCOPE} WHERE {_OPEN}"
+ROOM_SQLITE = f"SELECT {_ROOM} AS room FROM (SELECT :account AS account) a {_SCOPE} WHERE {ACCOUNT_OPEN}"
 _HEAD_SQLITE = " UNION ALL ".join(
     f"SELECT * FROM ({_line(':account', str(priority), ':room')}) AS line_{priority}"
     for priority in (LIVE, RETRY, BULK)
