@@ -12,8 +12,6 @@ from dlq_console.store.store import Store
 
 #: Characters of a note that are kept.
 NOTE_LIMIT = 2_000
-#: Characters of the name of whoever acts.
-ACTOR_LIMIT = 200
 #: Characters of the name of a lane.
 LANE_LIMIT = 1_000
 MOST_ATTEMPTS = 100
@@ -58,7 +56,7 @@ def reprocess(
             store,
             connection,
             event_id,
-            actor=check_text(actor, "actor", max_length=ACTOR_LIMIT),
+            actor=check_text(actor, "actor", max_length=acts.MAX_ACTOR),
             note=clean_note(note),
             max_attempts=attempts,
             after=after,
@@ -88,7 +86,7 @@ def discard(
             store,
             connection,
             event_id,
-            actor=check_text(actor, "actor", max_length=ACTOR_LIMIT),
+            actor=check_text(actor, "actor", max_length=acts.MAX_ACTOR),
             note=clean_note(note),
             seen_epoch=seen_epoch,
         )
@@ -127,7 +125,7 @@ def skip_lane(
         acts.record(
             store,
             connection,
-            actor=check_text(actor, "actor", max_length=ACTOR_LIMIT),
+            actor=check_text(actor, "actor", max_length=acts.MAX_ACTOR),
             action="skip_lane",
             event_id=stands.head,
             subject=lane,

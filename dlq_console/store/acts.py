@@ -16,6 +16,9 @@ from dlq_console.store.lanes import promote
 from dlq_console.store.states import ALLOWED, Action, Reason, Status
 from dlq_console.store.store import Store
 
+#: Characters of the name of whoever acts.
+MAX_ACTOR = 200
+
 AUDIT = """
 INSERT INTO {audit} (at, actor, action, event_id, subject, note, before, after)
 VALUES ({now}, :actor, :action, :event_id, :subject, :note, :before, :after)

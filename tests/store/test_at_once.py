@@ -31,6 +31,15 @@ def test_a_session_is_known_while_somebody_else_writes_and_noted_afterwards(stor
     assert _seen_at(store) > opened_at
 
 
+def test_a_token_is_known_while_somebody_else_writes_and_noted_afterwards(store: Store) -> None:
+    token = people.add_token(store, "ci", role="operator")
+    with store.write():
+        assert people.token_person(store, token) is not None
+        assert (people.list_tokens(store)[0].last_used_at is None) == store.sqlite
+    assert people.token_person(store, token) is not None
+    assert people.list_tokens(store)[0].last_used_at is not None
+
+
 def test_who_did_not_wait_this_time_waits_for_later_writes(sqlite_url: str) -> None:
     store = Store(sqlite_url)
     with store.write() as connection:

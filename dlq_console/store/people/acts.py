@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
-from dlq_console.store.acts import record
+from dlq_console.store.acts import MAX_ACTOR, record
 from dlq_console.store.keys import check_text
 from dlq_console.store.people.roles import Role
 from dlq_console.store.people.rows import read_accounts
@@ -12,8 +12,6 @@ from dlq_console.store.store import Store
 
 #: Who it was where the caller does not say.
 SOMEBODY = "operator"
-#: Characters of the name of whoever acts.
-MAX_ACTOR = 200
 
 
 def note_act(

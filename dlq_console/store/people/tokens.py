@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from dlq_console.store.at_once import write_at_once
 from dlq_console.store.events import read_time
 from dlq_console.store.people.acts import SOMEBODY, note_act, rights
 from dlq_console.store.people.roles import Person, Role
@@ -126,8 +127,8 @@ def token_person(store: Store, token: str) -> Person | None:
     if row is None:
         return None
     if row["unnoted"]:
-        with store.single_statement() as connection:
-            connection.execute(store.statement(NOTE), parameters)
+        # As with sessions: no program waits because of this.
+        write_at_once(store, store.statement(NOTE), parameters)
     return Person(
         id=0, name=f"token:{row['name']}", role=Role(row["role"]), accounts=read_accounts(row["accounts"])
     )
