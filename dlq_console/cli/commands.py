@@ -9,12 +9,14 @@ from typing import NoReturn
 import click
 from sqlalchemy import make_url
 
+from dlq_console.cli.accounts import accounts, breakers
 from dlq_console.cli.common import complain, exit_status, open_hub
 from dlq_console.cli.events import enqueue, events
 from dlq_console.cli.interrupts import INTERRUPTED
 from dlq_console.cli.lanes import lanes
 from dlq_console.cli.people import tokens, users
 from dlq_console.cli.processes import demo, scheduler, serve, worker
+from dlq_console.cli.rules import rules
 from dlq_console.errors import DLQError
 from dlq_console.settings import unknown_names
 from dlq_console.store import queries
@@ -53,7 +55,21 @@ def current() -> None:
         click.echo(queries.standing(hub.store))
 
 
-for command in (db, serve, worker, scheduler, enqueue, events, lanes, users, tokens, demo):
+for command in (
+    db,
+    serve,
+    worker,
+    scheduler,
+    enqueue,
+    events,
+    accounts,
+    breakers,
+    lanes,
+    rules,
+    users,
+    tokens,
+    demo,
+):
     cli.add_command(command)
 
 

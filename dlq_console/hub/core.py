@@ -6,10 +6,11 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from dlq_console.errors import EventNotFound
-from dlq_console.hub import actions, async_enqueue, once
+from dlq_console.hub import actions, async_enqueue, doors, once
 from dlq_console.hub.dispatch import Message, NoPublisher, Publisher
 from dlq_console.hub.enqueue import AnySession, Enqueued, NewEvent, OnDuplicate
 from dlq_console.hub.entrance import Entrance
@@ -19,6 +20,7 @@ from dlq_console.hub.heartbeat import kept_alive
 from dlq_console.hub.kinds import KnownKinds
 from dlq_console.hub.policy import DEFAULT_POLICY, Policy
 from dlq_console.hub.routes import Routes
+from dlq_console.resilience.breaker.record import Position
 from dlq_console.settings import Settings
 from dlq_console.store import claims, dispatching, migrate, queries
 from dlq_console.store.clock import DatabaseClock
@@ -46,6 +48,7 @@ class HubCore:
 
     def _set_up(self, settings: Settings, make_publisher: Callable[[], Publisher]) -> None:
         self.settings = settings
+        self.registry.rules_path = Path(settings.rules) if settings.rules else None
         self.store = Store(
             settings.database_url, table_prefix=settings.table_prefix, queue_prefix=settings.queue_prefix
         )
@@ -109,6 +112,17 @@ class HubCore:
             ConfigurationError: the kind has a handler already, or the function takes other arguments.
         """
         return self.registry.register(kind, policy)
+
+    def verifier(self, kind: str) -> Callable[[AnyHandler], AnyHandler]:
+        """Decorator: make a function `(event)` or `(event, run)` the verifier of `kind`.
+
+        It is asked before anything is run again of which nobody knows whether the outside system has it. It returns
+        "applied" (or the result as a dict), "not_applied" or "unknown".
+
+        Raises:
+            ConfigurationError: the kind has a verifier already, or the function takes other arguments.
+        """
+        return self.registry.register_verifier(kind)
 
     def publish_kinds(self, worker: str) -> None:
         """Tell producers and the console what this process can run."""
@@ -398,6 +412,59 @@ class HubCore:
         """
         head = actions.skip_lane(self.store, lane, actor=actor, note=note, seen_head=seen_head)
         return self.get(head)
+
+    def pause_account(
+        self, name: str, *, actor: str, note: str | None = None, until: datetime | None = None
+    ) -> None:
+        """Let no further event of an account start, until it is resumed or until a moment; what runs runs to its end.
+
+        Raises:
+            PayloadRefused: a name, note or moment is no such thing.
+        """
+        doors.pause_account(self.store, name, actor=actor, note=note, until=until)
+
+    def resume_account(self, name: str, *, actor: str, note: str | None = None) -> None:
+        """Let events of a paused account start again.
+
+        Raises:
+            ActionNotAllowed: it is not paused.
+            PayloadRefused: a name or note is no such thing.
+        """
+        doors.resume_account(self.store, name, actor=actor, note=note)
+
+    def force_breaker(
+        self,
+        name: str,
+        position: Literal["open", "closed"],
+        *,
+        actor: str,
+        note: str | None = None,
+        seconds: float | None = None,
+    ) -> None:
+        """Hold the breaker of an account, or of one kind in it, open or closed, for some seconds or until it is reset.
+
+        Args:
+            name: an account, or `<account>/<kind>` where the kind has a breaker of its own; "/" and "%" in the account
+                are escaped.
+            position: "open" lets nothing start, "closed" everything, whatever the calls say.
+            actor: who decides it.
+            note: why.
+            seconds: for how long; None until somebody resets it.
+
+        Raises:
+            PayloadRefused: a name, note or time is no such thing.
+        """
+        forced = Position.FORCED_OPEN if position == "open" else Position.FORCED_CLOSED
+        doors.force_circuit(self.store, name, forced, actor=actor, note=note, seconds=seconds)
+
+    def reset_breaker(self, name: str, *, actor: str, note: str | None = None) -> None:
+        """Close a breaker of the hub, and end what a person had decided about it.
+
+        Raises:
+            EventNotFound: there is no such breaker.
+            PayloadRefused: a name or note is no such thing.
+        """
+        doors.reset_circuit(self.store, name, actor=actor, note=note)
 
 
 def _check_id(event_id: object) -> None:

@@ -1,17 +1,8 @@
 """One event from claim to result.
 
-The claim was the first transaction; here the handler runs and the second one writes what came of it. What the handler
-raises decides:
-
-    nothing                     done, its result stored
-    TransientError, retry_on,
-    MemoryError                 tried again after the policy's wait; dead `exhausted` after the last attempt
-    PermanentError              dead `permanent`
-    RateLimited                 its scope is closed; given back unspent
-    OutcomeUnknown              as policy.on_unknown says: tried again, or dead `in_doubt`
-    TimeLimitReached            as TransientError; raised into the handler by its worker
-    LeaseLost                   nothing: somebody else owns the event
-    anything else               dead `unclassified`
+The claim was the first transaction; here the handler runs, or the verifier is asked, and the second one writes what
+came of it. Nothing raised means done, with its result stored; LeaseLost means that somebody else owns the event. What
+follows from any other error is decided in `endings.py`.
 
 Both kinds of workers run exactly this.
 """
@@ -19,41 +10,31 @@ Both kinds of workers run exactly this.
 from __future__ import annotations
 
 import logging
-import math
 import time
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from dlq_console.clock import monotonic
-from dlq_console.errors import (
-    LeaseLost,
-    OutcomeUnknown,
-    PermanentError,
-    RateLimited,
-    StoreUnavailable,
-    TransientError,
-)
-from dlq_console.hub.failures import failure, failure_of
+from dlq_console.errors import LeaseLost, StoreUnavailable
+from dlq_console.hub.endings import Kind, ending_of, own_circuit, timed_out
+from dlq_console.hub.failures import failure
 from dlq_console.hub.handlers import Handler, Registry, Run
 from dlq_console.hub.handlers import TimeLimitReached as TimeLimitReached
-from dlq_console.hub.policy import DEFAULT_POLICY, Policy
-from dlq_console.store import kinds, scopes, transitions
-from dlq_console.store.canonical import encode_payload
+from dlq_console.hub.policy import Policy
+from dlq_console.hub.verification import completed, verified
+from dlq_console.store import kinds, transitions
 from dlq_console.store.events import Event
-from dlq_console.store.states import Outcome, Reason
+from dlq_console.store.states import Reason
 from dlq_console.store.store import Store
-from dlq_console.store.transitions import Ending, Failure
+from dlq_console.store.transitions import Ending
 
 logger = logging.getLogger(__name__)
 
 #: An event without a handler is looked at again after so many seconds, and is dead after the second number.
 NO_HANDLER_DELAY = 30
 NO_HANDLER_LIMIT = 3600
-#: How long a scope is closed where the provider names no time, in seconds.
-USUAL_CLOSURE = 60.0
-#: The shortest and the longest that one answer of a provider may close a scope, in seconds.
-SHORTEST_CLOSURE, LONGEST_CLOSURE = 1.0, 86_400.0
 #: How long a result is offered to a database that is away, in seconds; about as long as the lease lasts.
 RESULT_PATIENCE = 25
 _ANYTHING: AbstractContextManager[None] = nullcontext()
@@ -88,22 +69,29 @@ def run_claimed(
         return finish(store, event, _without_handler(store, event))
     if _too_old(event, handler.policy):
         return finish(store, event, _buried_too_old(event, handler.policy))
+    kind = Kind(handler.policy, registry)
     try:
         with while_running:
-            returned = handler(event, _run(store, event, handler))
+            ending = _ending(handler, event, _run(store, event, handler), kind, result_max_bytes)
     except LeaseLost:
         logger.warning("event %s: its lease was lost, the run has ended without a result", event.id)
         return False
     except TimeLimitReached:
         return finish(store, event, timed_out(event, handler.policy))
-    except RateLimited as error:
-        return _close_scope(store, event, error, handler.policy)
     except stops:
         finish(store, event, transitions.released())
         raise
     except BaseException as error:  # noqa: BLE001 - also sys.exit and MemoryError: the worker lives on
-        return finish(store, event, ending_of(error, event, handler.policy))
-    return finish(store, event, _completed(returned, result_max_bytes))
+        return finish(store, event, ending_of(error, event, kind))
+    return finish(store, event, ending)
+
+
+def _ending(handler: Handler, event: Event, run: Run, kind: Kind, max_bytes: int) -> Ending:
+    """Run the handler, or ask the verifier where it is not known whether the provider has it already."""
+    if event.doubts and handler.verifier is not None:
+        return verified(handler, event, run, kind, max_bytes)
+    done = completed(handler(event, run), max_bytes)
+    return replace(done, circuit=own_circuit(event, handler.policy))
 
 
 def finish(store: Store, event: Event, ending: Ending) -> bool:
@@ -116,52 +104,6 @@ def finish(store: Store, event: Event, ending: Ending) -> bool:
     return written
 
 
-def ending_of(error: BaseException, event: Event, policy: Policy) -> Ending:
-    """What follows from an error of the handler."""
-    if isinstance(error, PermanentError):
-        return transitions.buried(failure_of(error, verdict="permanent"), Reason.PERMANENT)
-    if isinstance(error, OutcomeUnknown):
-        doubt = failure_of(error, verdict="unknown")
-        if policy.on_unknown == "hold":
-            return transitions.buried(doubt, Reason.IN_DOUBT)
-        return retried_or_exhausted(doubt, event, policy)
-    if isinstance(error, (TransientError, StoreUnavailable, MemoryError, *policy.retry_on)):
-        return retried_or_exhausted(failure_of(error, verdict="transient"), event, policy)
-    return transitions.buried(failure_of(error, verdict="unknown"), Reason.UNCLASSIFIED)
-
-
-def retried_or_exhausted(
-    cause: Failure,
-    event: Event,
-    policy: Policy,
-    *,
-    last: Reason = Reason.EXHAUSTED,
-    outcome: Outcome | None = None,
-) -> Ending:
-    """Another attempt after the policy's wait, or dead when this was the last one."""
-    if event.attempts >= event.max_attempts:
-        return transitions.buried(cause, last, outcome=outcome or Outcome.DEAD)
-    return transitions.retried(
-        cause,
-        delay=policy.delay_after(event.attempts),
-        max_wait=policy.max_wait,
-        outcome=outcome or Outcome.FAILED,
-    )
-
-
-def timed_out(event: Event, policy: Policy) -> Ending:
-    """What follows when a run was stopped at its time limit."""
-    message = f"The run was stopped at its time limit of {policy.timeout:g} seconds."
-    return retried_or_exhausted(failure("TimeLimitExceeded", message, verdict="transient"), event, policy)
-
-
-def died(event: Event, policy: Policy = DEFAULT_POLICY, *, how: str = "stopped answering") -> Ending:
-    """What follows when the worker died or froze while it ran the event: that was an attempt."""
-    message = f"The worker {how} while it was running this event (attempt {event.attempts} of {event.max_attempts})."
-    lost = failure("WorkerDied", message, verdict="unknown")
-    return retried_or_exhausted(lost, event, policy, last=Reason.ORPHANED, outcome=Outcome.LOST)
-
-
 def _run(store: Store, event: Event, handler: Handler) -> Run:
     return Run(
         attempt=event.attempts,
@@ -170,17 +112,6 @@ def _run(store: Store, event: Event, handler: Handler) -> Run:
         deadline=monotonic() + handler.policy.timeout,
         still_held=partial(transitions.holds, store, event.id, event.lease_epoch),
     )
-
-
-def _completed(returned: Any, max_bytes: int) -> Ending:
-    if returned is None:
-        return transitions.completed(None)
-    try:
-        return transitions.completed(encode_payload(returned, max_bytes=max_bytes, name="result"))
-    except Exception as error:  # noqa: BLE001 - a result of user code may raise anything when it is looked at
-        # The effect has happened: running it again for the sake of its result would be worse than losing that.
-        reason = failure_of(error, verdict="unknown").message
-        return transitions.completed(None, warning=failure("ResultNotStored", reason))
 
 
 def _without_handler(store: Store, event: Event) -> Ending:
@@ -202,44 +133,6 @@ def _too_old(event: Event, policy: Policy) -> bool:
 def _buried_too_old(event: Event, policy: Policy) -> Ending:
     message = f"It is older than the {policy.max_age:g} seconds after which this kind must not run any more."
     return transitions.buried(failure("TooOld", message), Reason.TOO_OLD)
-
-
-def _close_scope(store: Store, event: Event, error: RateLimited, policy: Policy) -> bool:
-    seconds = _closure(error.retry_after)
-    cause = failure_of(error, verdict="rate_limited")
-
-    def write() -> bool:
-        with store.write() as connection:
-            if not transitions.end_in(store, connection, event, transitions.released(cause)):
-                return False
-            type_, name = _scope_of(event, error, policy)
-            scopes.close(store, connection, type_, name, seconds, cause.message)
-            return True
-
-    return _patiently(write)
-
-
-def _closure(retry_after: object) -> float:
-    """Seconds for which a scope is closed, whatever was made of the provider's answer.
-
-    What is no time to wait for (zero, negative, no number) counts as no answer: taken at its word, it would have the
-    event run again and again.
-    """
-    try:
-        seconds = float(str(retry_after))
-    except ValueError:
-        return USUAL_CLOSURE
-    if not (math.isfinite(seconds) and seconds > 0):
-        return USUAL_CLOSURE
-    return min(max(seconds, SHORTEST_CLOSURE), LONGEST_CLOSURE)
-
-
-def _scope_of(event: Event, error: RateLimited, policy: Policy) -> tuple[scopes.ScopeType, str]:
-    if error.scope == "method":
-        return "method", scopes.method_name(event.account, event.kind)
-    if error.scope == "provider" and policy.provider:
-        return "provider", policy.provider
-    return "account", event.account
 
 
 def _patiently(write: Any) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import traceback
+from dataclasses import asdict, replace
 
+from dlq_console.classify import Verdict
 from dlq_console.redact import redact_text
 from dlq_console.store.fingerprints import fingerprint
-from dlq_console.store.transitions import Failure
+from dlq_console.store.transitions import Failure, Judgement
 
 #: Characters of a message and of a traceback that are kept.
 MESSAGE_LIMIT = 2_000
@@ -22,6 +25,19 @@ def failure(type_: str, message: str, *, verdict: str | None = None, trace: str 
     return Failure(
         type=type_, message=text, traceback=kept_trace, verdict=verdict, fingerprint=fingerprint(type_, text)
     )
+
+
+def judged(failure: Failure, verdict: Verdict) -> Failure:
+    """The same failure with how its verdict came about."""
+    judgement = Judgement(
+        effect=verdict.effect,
+        reach=verdict.reach,
+        wait_source=verdict.wait_source,
+        rule=verdict.rule,
+        rules_version=verdict.rules_version,
+        answer=None if verdict.answer is None else json.dumps(asdict(verdict.answer), ensure_ascii=False),
+    )
+    return replace(failure, judgement=judgement)
 
 
 def failure_of(error: BaseException, *, verdict: str) -> Failure:

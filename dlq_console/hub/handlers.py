@@ -8,16 +8,22 @@ import logging
 import os
 import threading
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeVar
 
+from dlq_console.classify import RuleSet
 from dlq_console.clock import monotonic
 from dlq_console.errors import ConfigurationError, LeaseLost, PayloadRefused
+from dlq_console.hub.limits import limits_of
 from dlq_console.hub.policy import Policy
 from dlq_console.hub.surroundings import around_coroutine, around_function
+from dlq_console.store import limits
 from dlq_console.store.events import Event
 from dlq_console.store.keys import MAX_KIND, check_text
 from dlq_console.store.kinds import PublishedKind
+from dlq_console.store.limits import KindLimits
 
 HandlerFunction = Callable[..., Any]
 AnyHandler = TypeVar("AnyHandler", bound=HandlerFunction)
@@ -68,6 +74,8 @@ class Handler:
     function: HandlerFunction
     policy: Policy
     wants_run: bool
+    #: Answers whether the provider has it already; None where nobody can tell.
+    verifier: Verifier | None = None
 
     def __call__(self, event: Event, run: Run) -> Any:
         """Run the function to its end and return what it returns.
@@ -75,13 +83,31 @@ class Handler:
         Raises:
             TimeLimitReached: an async function was stopped at its time limit.
         """
-        arguments: tuple[Any, ...] = (event, run) if self.wants_run else (event,)
-        with around_function():
-            returned = self.function(*arguments)
-        # Asked of what it returns: a decorated or wrapped async function does not look like one.
-        if inspect.isawaitable(returned):
-            return _loops.get().run(around_coroutine(returned), run.remaining())
-        return returned
+        return _call(self.function, self.wants_run, event, run)
+
+    def verify(self, event: Event, run: Run) -> Any:
+        """Ask the verifier; raises as a call of the handler does."""
+        if self.verifier is None:
+            raise LookupError(f"The kind {self.kind} has no verifier.")
+        return _call(self.verifier.function, self.verifier.wants_run, event, run)
+
+
+@dataclass(frozen=True, slots=True)
+class Verifier:
+    """A function that asks the provider whether it has an event already."""
+
+    function: HandlerFunction
+    wants_run: bool
+
+
+def _call(function: HandlerFunction, wants_run: bool, event: Event, run: Run) -> Any:
+    arguments: tuple[Any, ...] = (event, run) if wants_run else (event,)
+    with around_function():
+        returned = function(*arguments)
+    # Asked of what it returns: a decorated or wrapped async function does not look like one.
+    if inspect.isawaitable(returned):
+        return _loops.get().run(around_coroutine(returned), run.remaining())
+    return returned
 
 
 class Registry:
@@ -89,6 +115,9 @@ class Registry:
 
     def __init__(self) -> None:
         self._handlers: dict[str, Handler] = {}
+        self._verifiers: dict[str, Verifier] = {}
+        #: Rules for classification beside those of the package: a file or a folder.
+        self.rules_path: Path | None = None
 
     def register(self, kind: str, policy: Policy) -> Callable[[AnyHandler], AnyHandler]:
         """A decorator that makes a function the handler of `kind`.
@@ -96,12 +125,7 @@ class Registry:
         Raises:
             ConfigurationError: the kind is no name, it has a handler already, or the function cannot take an event.
         """
-        try:
-            # Written as `enqueue` writes it, so that the two meet.
-            name = check_text(kind, "kind", max_length=MAX_KIND)
-        except PayloadRefused as error:
-            raise ConfigurationError(f"A handler needs the name of its kind. {error}") from None
-
+        name = _kind_name(kind, "handler")
         if not isinstance(policy, Policy):
             raise ConfigurationError(
                 f"The policy of {name} is no Policy but {type(policy).__name__}: write Policy(...)."
@@ -113,26 +137,90 @@ class Registry:
                     f"The kind {name} has a handler already: {self._handlers[name].function}."
                 )
             self._handlers[name] = Handler(name, function, policy, _takes_run(name, function))
+            self._join(name)
             return function
 
         return decorate
+
+    def register_verifier(self, kind: str) -> Callable[[AnyHandler], AnyHandler]:
+        """A decorator that makes a function the verifier of `kind`; before or after its handler.
+
+        Raises:
+            ConfigurationError: the kind is no name, it has a verifier already, or the function cannot take an event.
+        """
+        name = _kind_name(kind, "verifier")
+
+        def decorate(function: AnyHandler) -> AnyHandler:
+            if name in self._verifiers:
+                raise ConfigurationError(
+                    f"The kind {name} has a verifier already: {self._verifiers[name].function}."
+                )
+            self._verifiers[name] = Verifier(function, _takes_run(name, function))
+            self._join(name)
+            return function
+
+        return decorate
+
+    def _join(self, kind: str) -> None:
+        """Let a handler and its verifier know each other."""
+        handler, verifier = self._handlers.get(kind), self._verifiers.get(kind)
+        if handler is None or verifier is None:
+            return
+        policy = handler.policy
+        if policy.on_unknown is None:
+            policy = replace(policy, on_unknown="verify")
+        self._handlers[kind] = replace(handler, policy=policy, verifier=verifier)
+
+    @cached_property
+    def rules(self) -> RuleSet:
+        """The rules by which errors are classified.
+
+        Raises:
+            ConfigurationError: a rule file is wrong.
+        """
+        return RuleSet.load(self.rules_path)
+
+    def limits(self, policy: Policy) -> KindLimits:
+        """What limits the events of a policy: its own `max_running`, and what the rules know of its provider."""
+        return limits_of(policy, self.rules.limits(policy.provider) if policy.provider else None)
 
     def get(self, kind: str) -> Handler | None:
         """The handler of `kind`; None where there is none."""
         return self._handlers.get(kind)
 
     def kinds(self) -> list[PublishedKind]:
-        """What a worker publishes about its handlers."""
-        return [
-            PublishedKind(
-                handler.kind,
-                handler.policy.max_attempts,
-                handler.policy.timeout,
-                handler.policy.provider,
-                handler.policy.published(),
+        """What a worker publishes about its handlers.
+
+        Raises:
+            ConfigurationError: a policy wants a verifier that does not exist, or a rule file is wrong.
+        """
+        # A wrong rule file must keep a worker from starting, not an event from ending.
+        _ = self.rules
+        return [self._published(handler) for handler in self._handlers.values()]
+
+    def _published(self, handler: Handler) -> PublishedKind:
+        policy = handler.policy
+        if policy.on_unknown == "verify" and handler.verifier is None:
+            raise ConfigurationError(
+                f'Policy.on_unknown of {handler.kind} is "verify", but it has no verifier: '
+                f'write one with @hub.verifier("{handler.kind}").'
             )
-            for handler in self._handlers.values()
-        ]
+        return PublishedKind(
+            handler.kind,
+            policy.max_attempts,
+            policy.timeout,
+            policy.provider,
+            policy.published(),
+            limits.encode(self.limits(policy)),
+        )
+
+
+def _kind_name(kind: str, what: str) -> str:
+    try:
+        # Written as `enqueue` writes it, so that the two meet.
+        return check_text(kind, "kind", max_length=MAX_KIND)
+    except PayloadRefused as error:
+        raise ConfigurationError(f"A {what} needs the name of its kind. {error}") from None
 
 
 def _takes_run(kind: str, function: HandlerFunction) -> bool:
@@ -167,6 +255,16 @@ class _EventLoop:
     def running(self) -> bool:
         """False when something that a handler left behind has ended the loop, as sys.exit does."""
         return self._thread.is_alive()
+
+    def answers(self, seconds: float) -> bool:
+        """Whether it gets round to anything within that time; a handler that blocks keeps it from that."""
+        future = asyncio.run_coroutine_threadsafe(asyncio.sleep(0), self._loop)
+        try:
+            future.result(timeout=seconds)
+        except TimeoutError:
+            future.cancel()
+            return False
+        return True
 
     def run(self, awaitable: Awaitable[Any], seconds: float) -> Any:
         future = asyncio.run_coroutine_threadsafe(_outcome(awaitable), self._loop)
@@ -210,5 +308,17 @@ class _Loops:
                 self._loop = _EventLoop()
             return self._loop
 
+    def answer(self, seconds: float) -> bool:
+        loop = self._loop
+        return loop is None or not loop.running or loop.answers(seconds)
+
 
 _loops = _Loops()
+
+
+def loop_answers(seconds: float = 2.0) -> bool:
+    """Whether the event loop of this process, if it has one, is free for async handlers.
+
+    An async handler that blocks goes on after its run was stopped, and holds up every other one.
+    """
+    return _loops.answer(seconds)

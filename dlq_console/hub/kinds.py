@@ -16,7 +16,17 @@ from dlq_console.store.store import Store
 BELIEVED = 15
 
 #: Fields of a policy that producers and steps need where they do not have the handler.
-_PUBLISHED = ("base_delay", "max_delay", "jitter", "max_wait", "order", "on_dead")
+_PUBLISHED = (
+    "base_delay",
+    "max_delay",
+    "jitter",
+    "max_wait",
+    "order",
+    "on_dead",
+    "on_unknown",
+    "unique_at_provider",
+    "writes",
+)
 
 
 class KnownKinds:

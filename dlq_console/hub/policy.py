@@ -7,6 +7,7 @@ from dataclasses import InitVar, dataclass, fields
 from typing import Any, Literal, TypeGuard
 
 from dlq_console.errors import ConfigurationError, PayloadRefused
+from dlq_console.resilience import CircuitBreakerConfig
 from dlq_console.store.keys import MAX_ACCOUNT, check_text
 
 #: Ten years in seconds: added to any time that an event may have, it stays within what both databases hold.
@@ -31,7 +32,12 @@ class Policy:
         on_dead: what the death of such an event means for those behind it: "block" stops its lane until a person acts,
             "skip" lets them go on. None is "block" for the order "account" and "skip" for "key".
         serial: True is short for order="account".
-        on_unknown: what follows `OutcomeUnknown`: "retry", or "hold" for a person to decide.
+        on_unknown: what follows where nobody knows whether the provider has it: "verify" asks the verifier, "hold"
+            leaves it to a person, "retry" tries it again. None is "verify" where a verifier exists, else "retry".
+        unique_at_provider: the provider itself refuses a second one of the same key, so that trying again doubles nothing.
+        writes: it changes something in the provider; what only reads is never in doubt.
+        max_running: how many of each account may run at once.
+        breaker: a circuit for this kind alone in each account, instead of the account's.
         max_age: an event older than this is dead `too_old` instead of being run.
         max_wait: longest time from due to start, closed doors included; then dead `expired`.
     """
@@ -45,9 +51,13 @@ class Policy:
     on_dead: Literal["block", "skip"] | None = None
     provider: str | None = None
     retry_on: tuple[type[BaseException], ...] = (ConnectionError, TimeoutError)
-    on_unknown: Literal["retry", "hold"] = "retry"
+    on_unknown: Literal["verify", "hold", "retry"] | None = None
+    unique_at_provider: bool = False
+    writes: bool = True
     max_age: float | None = None
     max_wait: float = 604_800
+    max_running: int | None = None
+    breaker: CircuitBreakerConfig | None = None
     serial: InitVar[bool] = False
 
     def __post_init__(self, serial: bool) -> None:
@@ -60,8 +70,9 @@ class Policy:
             _check_seconds("max_age", self.max_age)
         if self.jitter != "full" and not (_is_number(self.jitter) and 0 <= self.jitter <= 1):
             raise _wrong("jitter", 'a fraction from 0 to 1, or "full"')
-        if self.on_unknown not in ("retry", "hold"):
-            raise _wrong("on_unknown", '"retry" or "hold"')
+        if self.on_unknown not in (None, "verify", "hold", "retry"):
+            raise _wrong("on_unknown", '"verify", "hold" or "retry"')
+        self._check_limits()
         if self.provider is not None:
             object.__setattr__(self, "provider", _provider(self.provider))
         if not _are_errors(self.retry_on):
@@ -75,6 +86,20 @@ class Policy:
         if self.on_dead not in (None, "block", "skip"):
             raise _wrong("on_dead", '"block" or "skip"')
 
+    def _check_limits(self) -> None:
+        for name in ("unique_at_provider", "writes"):
+            if not isinstance(getattr(self, name), bool):
+                raise _wrong(name, "True or False")
+        if self.max_running is not None and not (_is_whole(self.max_running) and self.max_running >= 1):
+            raise _wrong("max_running", "a whole number from 1, or None")
+        if self.breaker is not None and not isinstance(self.breaker, CircuitBreakerConfig):
+            raise _wrong("breaker", "a CircuitBreakerConfig")
+
+    @property
+    def may_repeat(self) -> bool:
+        """Whether another run doubles nothing in the provider, whatever became of the last one."""
+        return self.unique_at_provider or not self.writes
+
     def delay_after(self, attempt: int) -> float:
         """Seconds to wait after `attempt` (counted from 1) has failed, shuffled."""
         # The exponent is capped before the power, so that no number of attempts can overflow.
@@ -87,6 +112,8 @@ class Policy:
         """The plain values that workers publish for producers and the console."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         values["retry_on"] = [error.__name__ for error in self.retry_on]
+        # Decided where the handler is; what others see is only that there is one.
+        values["breaker"] = self.breaker is not None
         return values
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from dlq_console.store.claims import LIVE
+from dlq_console.store.claim_sql import LIVE
 from dlq_console.store.cursors import MAX_ID
 from dlq_console.store.lanes import promote
 from dlq_console.store.states import ALLOWED, Action, Reason, Status

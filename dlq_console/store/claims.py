@@ -21,46 +21,31 @@ from typing import TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
+from dlq_console.store.claim_sql import (
+    ACCOUNT_OPEN,
+    BULK,
+    GUARDED,
+    IS_FIRST,
+    LIVE,
+    METHOD_AND_PROVIDER_OPEN,
+    NOW_DUE,
+    READY,
+    RETRY,
+    RUNNING,
+    TAKE,
+    room_sql,
+)
 from dlq_console.store.cursors import MAX_ID
 from dlq_console.store.direct import execute
-from dlq_console.store.events import DEFAULT_MAX_ATTEMPTS, EVENT_COLUMNS, Event, event_from_row
-from dlq_console.store.lanes import IS_FIRST
+from dlq_console.store.events import EVENT_COLUMNS, Event, event_from_row
+from dlq_console.store.guarded_claims import claim_guarded, claim_one_guarded
 from dlq_console.store.presence import SLOTS
-from dlq_console.store.scopes import METHOD_AND_PROVIDER_OPEN
 from dlq_console.store.store import Store
 
 Answer = TypeVar("Answer")
 
-#: Claimed in this order: live work, then retries, then bulk work.
-LIVE, RETRY, BULK = 0, 1, 2
 #: Accounts that one look for ready ones yields where all are served.
 MOST_ACCOUNTS = 50
-#: Time limit of a kind that no worker has published, in seconds.
-DEFAULT_TIMEOUT = 60
-#: A lease never outlasts the time limit by more than this, in seconds.
-LEASE_GRACE = 5
-
-_READY = "e.status IN ('pending', 'failed')"
-NOW_DUE = "e.next_run_at <= {now} AND (e.give_up_at IS NULL OR e.give_up_at > {now})"
-ACCOUNT_OPEN = "(s.closed_until IS NULL OR s.closed_until <= {now})"
-# Every running event has a lease; naming it leads SQLite to the index of running events instead of the account's whole.
-RUNNING = (
-    "(SELECT count(*) FROM {event} r WHERE r.status = 'running' AND r.account = a.account"
-    " AND r.lease_until IS NOT NULL)"
-)
-
-
-def room_sql(slots: str, *, without_workers: int) -> str:
-    """SQL: how many more events of the account `a` with its scope `s` may run.
-
-    Args:
-        slots: SQL for how many events all workers together can run.
-        without_workers: what an account without a set limit may take where that is 0.
-    """
-    share = f"CASE WHEN {slots} = 0 THEN {without_workers} WHEN {slots} * 3 / 4 < 1 THEN 1 ELSE {slots} * 3 / 4 END"
-    return f"(coalesce(s.max_running, {share}) - {RUNNING})"
-
-
 #: Without any announced worker (`run_due` in one process) there is no share to divide.
 _ROOM = room_sql(":slots", without_workers=1_000_000)
 
@@ -72,7 +57,7 @@ _INDEX_ORDER = "ORDER BY e.account, e.priority, e.next_run_at LIMIT 1"
 
 def _earliest(priority: int) -> str:
     return (
-        f"(SELECT e.next_run_at FROM {{event}} e WHERE {_READY} AND e.account = a.account "
+        f"(SELECT e.next_run_at FROM {{event}} e WHERE {READY} AND e.account = a.account "
         f"AND e.priority = {priority} {_INDEX_ORDER})"
     )
 
@@ -80,17 +65,18 @@ def _earliest(priority: int) -> str:
 _SCOPE = "FROM {scope} s WHERE s.type = 'account' AND s.name = a.account"
 #: No join: the walk below stops at the limit only if nothing needs all of its rows at once.
 _READY_NAMES = f"""
-SELECT a.account, (SELECT s.max_running {_SCOPE}) AS max_running, {RUNNING} AS running, {SLOTS} AS slots
+SELECT a.account, (SELECT s.max_running {_SCOPE}) AS max_running, {RUNNING} AS running, {SLOTS} AS slots,
+    {GUARDED} AS guarded
 FROM names a WHERE a.account IS NOT NULL AND NOT EXISTS (SELECT 1 {_SCOPE} AND NOT {ACCOUNT_OPEN})
     AND ({" OR ".join(f"{_earliest(priority)} <= {{now}}" for priority in (LIVE, RETRY, BULK))})
 LIMIT :most
 """
 READY_ACCOUNTS = f"""
 WITH RECURSIVE names(account) AS (
-    SELECT (SELECT e.account FROM {{event}} e WHERE {_READY} AND e.account > :after {_INDEX_ORDER})
+    SELECT (SELECT e.account FROM {{event}} e WHERE {READY} AND e.account > :after {_INDEX_ORDER})
     UNION ALL
     SELECT (
-        SELECT e.account FROM {{event}} e WHERE {_READY} AND e.account > o.account {_INDEX_ORDER}
+        SELECT e.account FROM {{event}} e WHERE {READY} AND e.account > o.account {_INDEX_ORDER}
     ) FROM names o WHERE o.account IS NOT NULL
 ) {_READY_NAMES}
 """
@@ -109,24 +95,12 @@ WHERE s.type = 'account' AND s.name IN (SELECT jsonb_array_elements_text(CAST(:a
 ORDER BY s.name FOR NO KEY UPDATE SKIP LOCKED
 """
 
-_TAKE = f"""
-    status = 'running', attempts = e.attempts + 1, total_attempts = e.total_attempts + 1,
-    lease_epoch = e.lease_epoch + 1, lease_owner = :worker, started_at = {{now}}, updated_at = {{now}},
-    dispatched_at = NULL, dispatch_count = 0,
-    max_attempts = coalesce(
-        e.max_attempts, (SELECT k.max_attempts FROM {{kind}} k WHERE k.name = e.kind), {DEFAULT_MAX_ATTEMPTS}
-    ),
-    lease_until = {{now}} + CAST({{second}} * {{least}}(
-        :lease_seconds,
-        coalesce((SELECT k.timeout FROM {{kind}} k WHERE k.name = e.kind), {DEFAULT_TIMEOUT}) + {LEASE_GRACE}
-    ) AS {{duration}})
-"""
 _RETURNING = ", ".join(EVENT_COLUMNS)
 
 #: Due rows of one account `a`, in the order in which they are served. LIMIT stands in for the room left.
 _CANDIDATES = f"""
     SELECT e.id FROM {{event}} e
-    WHERE {_READY} AND e.account = a.account AND e.priority = p.priority AND {NOW_DUE}
+    WHERE {READY} AND e.account = a.account AND e.priority = p.priority AND {NOW_DUE}
         AND {METHOD_AND_PROVIDER_OPEN} AND {IS_FIRST}
     ORDER BY e.account, e.priority, e.next_run_at, e.id LIMIT a.room FOR NO KEY UPDATE SKIP LOCKED
 """
@@ -137,7 +111,7 @@ WITH asked AS (
 ), a AS MATERIALIZED (
     SELECT a.account, a.rank, greatest(0, least(CAST(:share AS integer), {_ROOM})) AS room
     FROM asked a LEFT JOIN {{scope}} s ON s.type = 'account' AND s.name = a.account
-    WHERE {ACCOUNT_OPEN}
+    WHERE {ACCOUNT_OPEN} AND NOT {GUARDED}
         -- A limit that was set since the first look was not locked.
         AND (s.max_running IS NULL OR jsonb_exists(CAST(:locked AS jsonb), a.account))
 ), picked AS MATERIALIZED (
@@ -148,21 +122,21 @@ WITH asked AS (
     ) AS x
     ORDER BY x.priority, a.rank LIMIT :limit
 )
-UPDATE {{event}} AS e SET {_TAKE}
-FROM picked WHERE e.id = picked.id AND {_READY}
+UPDATE {{event}} AS e SET {TAKE}
+FROM picked WHERE e.id = picked.id AND {READY}
 RETURNING {", ".join(f"e.{name}" for name in EVENT_COLUMNS)}
 """
 
 ROOM_SQLITE = f"""
 SELECT {{least}}(:share, {_ROOM}) AS room
 FROM (SELECT :account AS account) a LEFT JOIN {{scope}} s ON s.type = 'account' AND s.name = a.account
-WHERE {ACCOUNT_OPEN}
+WHERE {ACCOUNT_OPEN} AND NOT {GUARDED}
 """
 CLAIM_SQLITE = f"""
-UPDATE {{event}} AS e SET {_TAKE}
-WHERE {_READY} AND e.id IN (
+UPDATE {{event}} AS e SET {TAKE}
+WHERE {READY} AND e.id IN (
     SELECT e.id FROM {{event}} e
-    WHERE {_READY} AND e.account = :account AND e.priority = :priority AND {NOW_DUE}
+    WHERE {READY} AND e.account = :account AND e.priority = :priority AND {NOW_DUE}
         AND {METHOD_AND_PROVIDER_OPEN} AND {IS_FIRST}
     ORDER BY e.account, e.priority, e.next_run_at, e.id LIMIT :room
 )
@@ -171,11 +145,11 @@ RETURNING {_RETURNING}
 
 _ROOM_OF_EVENT = _ROOM.replace("a.account", "e.account")
 CLAIM_ONE = f"""
-UPDATE {{event}} AS e SET {_TAKE}
+UPDATE {{event}} AS e SET {TAKE}
 WHERE e.id = :id AND (CAST(:epoch AS bigint) IS NULL OR e.lease_epoch = CAST(:epoch AS bigint))
-    AND {_READY} AND {NOW_DUE} AND {METHOD_AND_PROVIDER_OPEN} AND {IS_FIRST} AND EXISTS (
+    AND {READY} AND {NOW_DUE} AND {METHOD_AND_PROVIDER_OPEN} AND {IS_FIRST} AND EXISTS (
     SELECT 1 FROM (SELECT 1 AS one) o LEFT JOIN {{scope}} s ON s.type = 'account' AND s.name = e.account
-    WHERE {ACCOUNT_OPEN} AND {_ROOM_OF_EVENT} > 0 AND (s.max_running IS NULL OR :locked = 1)
+    WHERE {ACCOUNT_OPEN} AND NOT {GUARDED.replace("a.account", "e.account")} AND {_ROOM_OF_EVENT} > 0 AND (s.max_running IS NULL OR :locked = 1)
 )
 RETURNING {", ".join(f"{name}" for name in EVENT_COLUMNS)}
 """
@@ -183,7 +157,10 @@ LOCK_ACCOUNT_OF = """
 SELECT s.name FROM {scope} s JOIN {event} e ON e.account = s.name
 WHERE e.id = :id AND s.type = 'account' AND s.max_running IS NOT NULL FOR NO KEY UPDATE OF s
 """
-IS_READY = f"SELECT 1 FROM {{event}} e WHERE e.id = :id AND {_READY}"
+GUARDED_ACCOUNT_OF = f"""
+SELECT e.account FROM {{event}} e WHERE e.id = :id AND {GUARDED.replace("a.account", "e.account")}
+"""
+IS_READY = f"SELECT 1 FROM {{event}} e WHERE e.id = :id AND {READY}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +172,14 @@ class ReadyAccount:
         max_running: its set limit; None where it takes the default share.
         running: how many of its events run at this moment.
         slots: how many events all living workers together can run.
+        guarded: whether it must be claimed from with care.
     """
 
     account: str
     max_running: int | None
     running: int
     slots: int
+    guarded: bool = False
 
     @property
     def limit(self) -> int:
@@ -249,7 +228,10 @@ class ReadyRound:
             template = READY_AMONG_SQLITE if self._store.sqlite else READY_AMONG_POSTGRES
         with self._store.read() as connection:
             rows = connection.execute(self._store.statement(template), parameters).all()
-        return [ReadyAccount(row.account, row.max_running, row.running, row.slots) for row in rows]
+        return [
+            ReadyAccount(row.account, row.max_running, row.running, row.slots, bool(row.guarded))
+            for row in rows
+        ]
 
 
 def ready_accounts(store: Store, only: Sequence[str] | None = None) -> list[ReadyAccount]:
@@ -270,12 +252,26 @@ def claim(
     Every event taken counts as an attempt and carries a new `lease_epoch`, which all later writes must name.
     """
     taken: list[Event] = []
+    guarded = [ready for ready in accounts if ready.guarded]
+    accounts = [ready for ready in accounts if not ready.guarded]
     # As many accounts as there are free slots are enough as a rule; looking at all of them costs more the more they
     # are. The others are asked only when those had less to give than they seemed to.
     for asked in (accounts[:limit], accounts[limit:]):
         if asked and len(taken) < limit:
             look = partial(_claim_from, store, asked, worker, limit - len(taken), lease_seconds)
             taken += _unless_overtaken(look) or []
+    for ready in guarded:
+        if len(taken) < limit:
+            careful = partial(
+                claim_guarded,
+                store,
+                ready.account,
+                worker=worker,
+                limit=limit - len(taken),
+                slots=ready.slots,
+                lease_seconds=lease_seconds,
+            )
+            taken += _unless_overtaken(careful) or []
     # RETURNING promises no order.
     return sorted(taken, key=lambda event: (event.due_at, event.id))
 
@@ -345,10 +341,33 @@ def claim_one(
         "slots": slots,
         "lease_seconds": lease_seconds,
     }
-    if store.sqlite:
-        with store.write() as connection:
-            return _one(store, connection, parameters | {"locked": 1})
-    return _unless_overtaken(partial(_claim_one_postgres, store, parameters))
+    plain = _claim_one_sqlite if store.sqlite else _claim_one_postgres
+    event = _unless_overtaken(partial(plain, store, parameters))
+    account = None if event else _guarded_account_of(store, event_id)
+    if account is None:
+        return event
+    careful = partial(
+        claim_one_guarded,
+        store,
+        account,
+        event_id,
+        epoch=epoch,
+        worker=worker,
+        slots=slots,
+        lease_seconds=lease_seconds,
+    )
+    return _unless_overtaken(careful)
+
+
+def _guarded_account_of(store: Store, event_id: int) -> str | None:
+    with store.read() as connection:
+        found: str | None = connection.execute(store.statement(GUARDED_ACCOUNT_OF), {"id": event_id}).scalar()
+    return found
+
+
+def _claim_one_sqlite(store: Store, parameters: dict[str, object]) -> Event | None:
+    with store.write() as connection:
+        return _one(store, connection, parameters | {"locked": 1})
 
 
 def _claim_one_postgres(store: Store, parameters: dict[str, object]) -> Event | None:

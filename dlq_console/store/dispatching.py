@@ -18,11 +18,18 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from dlq_console.store.claims import ACCOUNT_OPEN, BULK, LIVE, NOW_DUE, RETRY, room_sql
+from dlq_console.store.claim_sql import (
+    ACCOUNT_OPEN,
+    BULK,
+    IS_FIRST,
+    LIVE,
+    METHOD_AND_PROVIDER_OPEN,
+    NOW_DUE,
+    RETRY,
+    room_sql,
+)
 from dlq_console.store.direct import execute
-from dlq_console.store.lanes import IS_FIRST
 from dlq_console.store.presence import SLOTS
-from dlq_console.store.scopes import METHOD_AND_PROVIDER_OPEN
 from dlq_console.store.store import Store
 
 #: A message that was not claimed for so many seconds counts as lost, threefold each further time.

@@ -20,7 +20,7 @@ SUMMARY_COLUMNS = (
     "status", "reason", "attempts", "total_attempts", "max_attempts", "cycle", "due_at", "next_run_at",
     "expires_at", "lease_epoch", "lease_owner", "created_at", "updated_at", "started_at", "finished_at", "error_type", "last_error",
     "verdict", "fingerprint", "died_again", "duplicates", "last_duplicate_at", "origin", "parent_id", "bulk_id",
-    "trace_context",
+    "trace_context", "doubts", "superseded_by",
 )  # fmt: skip
 EVENT_COLUMNS = (*SUMMARY_COLUMNS, "payload", "result")
 
@@ -70,6 +70,10 @@ class EventSummary:
     parent_id: int | None
     bulk_id: int | None
     trace_context: str | None
+    #: 0 where it is known whether the outside system has it.
+    doubts: int
+    #: The newer event of its entity that made it needless.
+    superseded_by: int | None
     #: Why a due event does not run: `time`, `account_closed`, `method_closed`, `provider_closed`, `no_handler`,
     #: `no_worker`; `earlier_event` for a blocked one; None where nothing holds it up. Computed when read, never stored.
     waiting_for: str | None = None
@@ -114,6 +118,17 @@ class Attempt:
     fingerprint: str | None
     wait_seconds: float | None
     worker: str | None
+    #: Whether the outside system applied the call: `not_applied`, `applied`, `unknown`.
+    effect: str | None
+    #: Which scope the verdict concerns: `event`, `account`, `method`, `provider`.
+    reach: str | None
+    #: Where the wait was found.
+    wait_source: str | None
+    #: Which rule of which set decided.
+    rule: str | None
+    rules_version: str | None
+    #: What the outside system said, redacted: status, code, content_type, excerpt, phase.
+    answer: dict[str, Any] | None
 
     @property
     def run_seconds(self) -> float:

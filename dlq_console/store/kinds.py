@@ -10,11 +10,11 @@ from dlq_console.store.presence import DEAD_AFTER
 from dlq_console.store.store import Store
 
 PUBLISH = """
-INSERT INTO {kind} (name, policy, max_attempts, timeout, provider, worker, published_at)
-VALUES (:name, :policy, :max_attempts, :timeout, :provider, :worker, {now})
+INSERT INTO {kind} (name, policy, max_attempts, timeout, provider, limits, worker, published_at)
+VALUES (:name, :policy, :max_attempts, :timeout, :provider, :limits, :worker, {now})
 ON CONFLICT (name) DO UPDATE SET
     policy = excluded.policy, max_attempts = excluded.max_attempts, timeout = excluded.timeout,
-    provider = excluded.provider, worker = excluded.worker, published_at = {now}
+    provider = excluded.provider, limits = excluded.limits, worker = excluded.worker, published_at = {now}
 """
 
 IS_HANDLED = f"""
@@ -22,18 +22,22 @@ SELECT 1 FROM {{kind}} k LEFT JOIN {{worker}} w
     ON w.id = k.worker AND w.heartbeat_at > {{now}} - {{interval[{DEAD_AFTER}]}}
 WHERE k.name = :name AND (w.id IS NOT NULL OR k.published_at > {{now}} - {{interval[within]}})
 """
-ALL = "SELECT name, policy, max_attempts, timeout, provider FROM {kind} ORDER BY name"
+ALL = "SELECT name, policy, max_attempts, timeout, provider, limits FROM {kind} ORDER BY name"
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedKind:
-    """A kind as a worker published it. `timeout` is in seconds; `policy` holds the policy's plain values."""
+    """A kind as a worker published it.
+
+    `timeout` is in seconds; `policy` holds the policy's plain values, `limits` those of its provider as JSON.
+    """
 
     name: str
     max_attempts: int
     timeout: float
     provider: str | None
     policy: dict[str, Any]
+    limits: str | None = None
 
 
 def publish(store: Store, kinds: list[PublishedKind], worker: str) -> None:
@@ -47,6 +51,7 @@ def publish(store: Store, kinds: list[PublishedKind], worker: str) -> None:
             "max_attempts": kind.max_attempts,
             "timeout": kind.timeout,
             "provider": kind.provider,
+            "limits": kind.limits,
             "worker": worker,
         }
         # One order for all workers, so that two that start together cannot deadlock.
@@ -61,7 +66,9 @@ def published(store: Store) -> dict[str, PublishedKind]:
     with store.read() as connection:
         rows = connection.execute(store.statement(ALL)).all()
     return {
-        row.name: PublishedKind(row.name, row.max_attempts, row.timeout, row.provider, json.loads(row.policy))
+        row.name: PublishedKind(
+            row.name, row.max_attempts, row.timeout, row.provider, json.loads(row.policy), row.limits
+        )
         for row in rows
     }
 

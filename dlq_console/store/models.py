@@ -64,12 +64,14 @@ class Tables:
     audit: Table
     kind: Table
     scope: Table
+    scope_change: Table
     worker: Table
     step: Table
     users: Table
     sessions: Table
     tokens: Table
     once: Table
+    error_group: Table
 
 
 @cache
@@ -84,12 +86,14 @@ def tables(prefix: str) -> Tables:
         audit=_audit(metadata, prefix),
         kind=_kind(metadata, prefix),
         scope=_scope(metadata, prefix),
+        scope_change=_scope_change(metadata, prefix),
         worker=_worker(metadata, prefix),
         step=_step(metadata, prefix),
         users=_users(metadata, prefix),
         sessions=_sessions(metadata, prefix),
         tokens=_tokens(metadata, prefix),
         once=_once(metadata, prefix),
+        error_group=_error_group(metadata, prefix),
     )
 
 
@@ -167,6 +171,10 @@ def _event(metadata: MetaData, prefix: str) -> Table:
         Column("parent_id", BigId),
         Column("bulk_id", BigId),
         _text("trace_context", null=True),
+        # 0: whether the outside system has it is known. Otherwise how often its verifier has been asked in vain, plus one.
+        _int("doubts"),
+        # The newer event of its entity that made it needless.
+        Column("superseded_by", BigId),
         CheckConstraint(f"status IN ({statuses})", name="status"),
         sqlite_autoincrement=True,
     )
@@ -207,6 +215,7 @@ def _event_indexes(table: Table, prefix: str) -> None:
     partial("dead_account_ix", "status = 'dead'", c.account, c.finished_at, c.id)
     partial("dead_account_kind_ix", "status = 'dead'", c.account, c.kind, c.finished_at, c.id)
     partial("dead_group_ix", "status = 'dead'", c.fingerprint, c.finished_at, c.id)
+    partial("dead_group_account_ix", "status = 'dead'", c.fingerprint, c.account, c.finished_at, c.id)
     partial("discarded_ix", "status = 'discarded'", c.finished_at, c.id)
     partial("ended_ix", "status IN ('done', 'discarded')", c.finished_at, c.id)
 
@@ -234,6 +243,14 @@ def _attempt(metadata: MetaData, prefix: str) -> Table:
         # Seconds until the next run, where there is one.
         Column("wait_seconds", Float),
         _text("worker", null=True),
+        # The rest of the verdict: what became of the call, which scope it concerns, where the wait comes from, which
+        # rule of which set decided, and what the outside system said (JSON, redacted).
+        _text("effect", null=True),
+        _text("reach", null=True),
+        _text("wait_source", null=True),
+        _text("rule", null=True),
+        _text("rules_version", null=True),
+        _text("answer", null=True),
         sqlite_autoincrement=True,
     )
     Index(f"{prefix}attempt_event_ix", table.c.event_id, table.c.id)
@@ -271,23 +288,69 @@ def _kind(metadata: MetaData, prefix: str) -> Table:
         _text("provider", null=True),
         _text("worker", null=True),
         _time("published_at", null=False),
+        # JSON: how fast and how many at once its provider allows; NULL where nothing is known.
+        _text("limits", null=True),
     )
 
 
 def _scope(metadata: MetaData, prefix: str) -> Table:
-    return Table(
+    table = Table(
         f"{prefix}scope",
         metadata,
         # account, method (name is <account>/<kind>) or provider
         Column("type", Text, primary_key=True),
         Column("name", Text, primary_key=True),
+        # The door that claims look at: the longest of what the provider, the circuit and a pause say.
         _time("closed_until"),
         _text("closed_reason", null=True),
         _time("closed_since"),
         _int("max_running", None, null=True),
         _time("created_at", null=False),
         _time("updated_at", null=False),
+        # Of a method: its account and its kind; of an account: itself.
+        _text("account", null=True),
+        _text("kind", null=True),
+        # 1: it has limits; 2: its circuit is not closed. Both are claimed from with care, one account at a time.
+        _int("guarded"),
+        # Whether a success would change its circuit, so that each must be told to it.
+        _int("watched"),
+        _time("provider_until"),
+        _text("provider_reason", null=True),
+        # JSON record of its circuit breaker; NULL is a blank one.
+        _text("circuit", null=True),
+        _time("paused_at"),
+        _time("paused_until"),
+        _text("paused_by", null=True),
+        _text("pause_note", null=True),
+        _text("pause_cause", null=True),
+        # JSON record of its pace and error budget.
+        _text("pace", null=True),
+        _time("paced_until"),
     )
+    guarded = text("guarded > 0")
+    Index(f"{prefix}scope_guarded_ix", table.c.account, postgresql_where=guarded, sqlite_where=guarded)
+    return table
+
+
+def _scope_change(metadata: MetaData, prefix: str) -> Table:
+    """Every transition of a circuit, written by whoever brought it about."""
+    table = Table(
+        f"{prefix}scope_change",
+        metadata,
+        _id(),
+        _text("type"),
+        _text("name"),
+        Column("generation", BigId, nullable=False),
+        _time("at", null=False),
+        _text("before"),
+        _text("after"),
+        _text("why"),
+        _text("actor"),
+        sqlite_autoincrement=True,
+    )
+    Index(f"{prefix}scope_change_generation_uq", table.c.type, table.c.name, table.c.generation, unique=True)
+    Index(f"{prefix}scope_change_at_ix", table.c.at)
+    return table
 
 
 def _worker(metadata: MetaData, prefix: str) -> Table:
@@ -381,4 +444,28 @@ def _once(metadata: MetaData, prefix: str) -> Table:
         _time("created_at", null=False),
     )
     Index(f"{prefix}once_created_ix", table.c.created_at)
+    return table
+
+
+def _error_group(metadata: MetaData, prefix: str) -> Table:
+    """The dead events of one cause in one account, as they were counted last."""
+    table = Table(
+        f"{prefix}error_group",
+        metadata,
+        Column("fingerprint", Text, primary_key=True),
+        Column("account", Text, primary_key=True),
+        # Of the newest of them.
+        _text("kind"),
+        _text("error_type", null=True),
+        _text("verdict", null=True),
+        _text("sample"),
+        Column("sample_event_id", BigId, nullable=False),
+        # Counted up to a cap.
+        _int("dead"),
+        # Of all that were ever seen dead; a group that comes back remembers when it began.
+        _time("first_seen_at", null=False),
+        _time("last_seen_at", null=False),
+        _time("sampled_at", null=False),
+    )
+    Index(f"{prefix}error_group_sampled_ix", table.c.sampled_at)
     return table

@@ -8,29 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
 from sqlalchemy import Connection
 
+from dlq_console.store import doors
+from dlq_console.store.door_acts import asks_to_wait
 from dlq_console.store.events import read_time
+from dlq_console.store.scope_names import ScopeType, method_name, named_scope
 from dlq_console.store.store import Store
 
-ScopeType = Literal["account", "method", "provider"]
-
-CLOSE = """
-INSERT INTO {scope} (type, name, closed_until, closed_since, closed_reason, created_at, updated_at)
-VALUES (:type, :name, {now} + {interval[seconds]}, {now}, :reason, {now}, {now})
-ON CONFLICT (type, name) DO UPDATE SET
-    closed_until = {greatest}(coalesce({scope}.closed_until, excluded.closed_until), excluded.closed_until),
-    closed_since = CASE WHEN {scope}.closed_until > {now} THEN {scope}.closed_since ELSE {now} END,
-    closed_reason = CASE WHEN {scope}.closed_until > excluded.closed_until THEN {scope}.closed_reason
-        ELSE excluded.closed_reason END,
-    updated_at = {now}
-"""
-
 LIMIT = """
-INSERT INTO {scope} (type, name, max_running, created_at, updated_at)
-VALUES ('account', :name, :max_running, {now}, {now})
+INSERT INTO {scope} (type, name, account, max_running, created_at, updated_at)
+VALUES ('account', :name, :name, :max_running, {now}, {now})
 ON CONFLICT (type, name) DO UPDATE SET max_running = excluded.max_running, updated_at = {now}
 """
 
@@ -38,16 +27,7 @@ CLOSED = """
 SELECT type, name, closed_since, closed_until, closed_reason FROM {scope} WHERE closed_until > {now} ORDER BY type, name
 """
 
-#: Condition on `e`, an event row: no closed method and no closed provider stands in its way.
-METHOD_AND_PROVIDER_OPEN = """
-NOT EXISTS (
-    SELECT 1 FROM {scope} m WHERE m.type = 'method' AND m.closed_until > {now}
-        AND m.name = replace(replace(e.account, '%', '%25'), '/', '%2F') || '/' || e.kind
-) AND NOT EXISTS (
-    SELECT 1 FROM {scope} p JOIN {kind} k ON k.provider = p.name
-    WHERE p.type = 'provider' AND p.closed_until > {now} AND k.name = e.kind
-)
-"""
+__all__ = ["ClosedScope", "ScopeType", "close", "closed_scopes", "limit_account", "method_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +41,11 @@ class ClosedScope:
     reason: str | None
 
 
-def method_name(account: str, kind: str) -> str:
-    """Name of the scope of one kind of one account; "/" and "%" in the account are escaped."""
-    return f"{account.replace('%', '%25').replace('/', '%2F')}/{kind}"
-
-
 def close(
     store: Store, connection: Connection, type_: ScopeType, name: str, seconds: float, reason: str
 ) -> None:
     """Let nothing of a scope start for `seconds`; a longer closure that stands already is kept with its reason."""
-    parameters = {"type": type_, "name": name, "seconds": seconds, "reason": reason}
-    connection.execute(store.statement(CLOSE), parameters)
+    doors.change(store, connection, named_scope(type_, name), asks_to_wait(seconds, reason))
 
 
 def limit_account(store: Store, account: str, max_running: int | None) -> None:

@@ -46,6 +46,7 @@ class Reason(StrEnum):
     EXPIRED = "expired"
     TOO_OLD = "too_old"
     IN_DOUBT = "in_doubt"
+    AUTH = "auth"
     NO_HANDLER = "no_handler"
     OPERATOR = "operator"
 
@@ -57,6 +58,7 @@ DEAD_REASONS = (
     Reason.ORPHANED,
     Reason.EXPIRED,
     Reason.TOO_OLD,
+    Reason.AUTH,
     Reason.IN_DOUBT,
     Reason.NO_HANDLER,
 )
@@ -99,6 +101,8 @@ class Outcome(StrEnum):
     DEAD = "dead"
     #: The worker died or froze while running it.
     LOST = "lost"
+    #: The verifier was asked whether the outside system has it; costs no attempt.
+    ASKED = "asked"
     #: Given back unspent: graceful stop, rate limit, no handler.
     RELEASED = "released"
 

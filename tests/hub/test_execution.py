@@ -25,7 +25,7 @@ from dlq_console import (
     StoreUnavailable,
     TransientError,
 )
-from dlq_console.hub import execution
+from dlq_console.hub import endings, execution
 from dlq_console.hub.execution import TimeLimitReached, run_claimed
 from dlq_console.settings import read_settings
 from dlq_console.store import claims, queries, scopes, transitions
@@ -156,7 +156,7 @@ TABLE: dict[str, Said] = {
     "connection": Said(ConnectionResetError("reset"), "failed", None, "transient", {}),
     "time-out": Said(TimeoutError("slow"), "failed", None, "transient", {}),
     "retry_on": Said(OfTheHouse("x"), "failed", None, "transient", {"retry_on": (OfTheHouse,)}),
-    "not in retry_on": Said(ConnectionError("x"), "dead", "unclassified", "unknown", {"retry_on": ()}),
+    "judged by rules": Said(ConnectionRefusedError("no"), "failed", None, "transient", {"retry_on": ()}),
     "memory": Said(MemoryError(), "failed", None, "transient", {"retry_on": ()}),
     "database away": Said(StoreUnavailable(), "failed", None, "transient", {"retry_on": ()}),
     "time limit": Said(TimeLimitReached(), "failed", None, "transient", {"retry_on": ()}),
@@ -239,7 +239,8 @@ def test_the_worker_lives_on_after_whatever_a_handler_raised(hub: Hub) -> None:
         raise errors[event.payload["n"]]
 
     for number in range(len(errors)):
-        _made(hub, number=number)
+        # An account each: the circuit of one would close before the end.
+        _made(hub, number=number, account=f"filial-{number}")
     assert hub.run_due(limit=1000) == len(errors)
     assert {kept["status"] for kept in rows(hub.store)} == {"dead"}
 
@@ -496,7 +497,7 @@ def test_a_worker_that_died_has_spent_an_attempt_and_is_named_as_the_cause(hub: 
     for number in range(1, 7):
         event = claimed(hub.store, id_)
         hub.clock.advance(60)
-        ending = execution.died(event, policy, how="was killed by SIGKILL")
+        ending = endings.died(event, policy, how="was killed by SIGKILL")
         assert transitions.end(hub.store, event, ending, lapsed_only=True)
         assert hub.get(id_).attempts == number
         assert hub.get(id_).status == ("failed" if number < 6 else "dead")
@@ -511,7 +512,7 @@ def test_a_worker_that_died_has_spent_an_attempt_and_is_named_as_the_cause(hub: 
 
 def test_a_run_past_its_time_limit_is_told_with_the_limit(hub: Hub) -> None:
     event = claimed(hub.store, _made(hub))
-    assert execution.finish(hub.store, event, execution.timed_out(event, Policy(timeout=2.5, jitter=0)))
+    assert execution.finish(hub.store, event, endings.timed_out(event, Policy(timeout=2.5, jitter=0)))
     now = hub.get(event.id)
     assert (now.status, now.error_type) == ("failed", "TimeLimitExceeded")
     assert now.last_error == "The run was stopped at its time limit of 2.5 seconds."

@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 from sqlalchemy import RowMapping, text
 
 from dlq_console import ActionNotAllowed, Hub, Policy
-from dlq_console.hub import execution
+from dlq_console.hub import endings
 from dlq_console.hub.failures import failure
 from dlq_console.settings import read_settings
 from dlq_console.store import claims, scopes, transitions
@@ -123,7 +123,7 @@ class Walk(RuleBasedStateMachine):
     @rule(data=st.data(), why=cause)
     def fail(self, data: st.DataObject, why: Any) -> None:
         event = data.draw(st.sampled_from(self.runs))
-        self._ended(event, execution.retried_or_exhausted(why, event, POLICY))
+        self._ended(event, endings.retried_or_exhausted(why, event, POLICY))
 
     @precondition(lambda self: self.runs)
     @rule(data=st.data(), why=cause)
@@ -149,7 +149,7 @@ class Walk(RuleBasedStateMachine):
     @rule(data=st.data())
     def rescue(self, data: st.DataObject) -> None:
         event = data.draw(st.sampled_from(self.runs))
-        self._ended(event, execution.died(event, POLICY), lapsed_only=True)
+        self._ended(event, endings.died(event, POLICY), lapsed_only=True)
 
     # Time, doors and people
 

@@ -20,7 +20,8 @@ from sqlalchemy import text
 
 from dlq_console.clock import utc_now
 from dlq_console.store import claims, kinds, scopes, transitions
-from dlq_console.store.claims import BULK, LIVE, RETRY, ReadyAccount
+from dlq_console.store.claim_sql import BULK, LIVE, RETRY
+from dlq_console.store.claims import ReadyAccount
 from dlq_console.store.events import Event
 from dlq_console.store.kinds import PublishedKind
 from dlq_console.store.states import Status

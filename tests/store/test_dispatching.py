@@ -10,7 +10,7 @@ import pytest
 
 from dlq_console.clock import utc_now
 from dlq_console.store import claims, dispatching, scopes, transitions
-from dlq_console.store.claims import BULK, LIVE, RETRY
+from dlq_console.store.claim_sql import BULK, LIVE, RETRY
 from dlq_console.store.dispatching import LOST_AFTER, WITHOUT_WORKERS, ToSend
 from dlq_console.store.states import Status
 from dlq_console.store.store import Store

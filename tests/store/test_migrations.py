@@ -28,6 +28,8 @@ TABLES = {
     "audit",
     "kind",
     "scope",
+    "scope_change",
+    "error_group",
     "worker",
     "step",
     "users",
@@ -70,7 +72,15 @@ def _described(url: str, prefix: str = "dlq_") -> dict[str, str]:
     told = {
         row[0]: " ".join(" ".join(map(str, row[1:])).split()) for row in found if row[0].startswith(prefix)
     }
-    return {name.removeprefix(prefix): definition.replace(prefix, "") for name, definition in told.items()}
+    return {name.removeprefix(prefix): _in_any_order(told[name].replace(prefix, "")) for name in told}
+
+
+def _in_any_order(definition: str) -> str:
+    """A column that a later step has added stands behind the constraints in the words of SQLite, and nowhere else."""
+    if not definition.startswith("CREATE TABLE"):
+        return definition
+    name, _, parts = definition.removesuffix(")").partition("(")
+    return " ".join([name, *sorted(part.strip() for part in parts.split(","))])
 
 
 _CATALOGUE = {

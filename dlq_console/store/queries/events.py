@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import datetime
@@ -117,9 +118,14 @@ def summaries(store: Store, ids: Sequence[int], *, accounts: Accounts = None) ->
 def attempts(store: Store, event_id: int) -> tuple[Attempt, ...]:
     """How each run of an event ended, newest first."""
     return tuple(
-        Attempt(**_values(row, ("due_at", "started_at", "ended_at")))
+        Attempt(**_attempt_values(row))
         for row in _history(store, "attempt", ", ".join(field.name for field in fields(Attempt)), event_id)
     )
+
+
+def _attempt_values(row: RowMapping) -> dict[str, Any]:
+    values = _values(row, ("due_at", "started_at", "ended_at"))
+    return values | {"answer": None if values["answer"] is None else json.loads(values["answer"])}
 
 
 def audit(store: Store, event_id: int) -> tuple[AuditEntry, ...]:

@@ -1,0 +1,175 @@
+"""`dlq-console accounts ...` and `dlq-console breakers ...`: which doors are closed, and what a person does about it."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
+import click
+
+from dlq_console.cli.common import actor, as_json, complain, moment, open_hub, print_table
+from dlq_console.errors import ActionNotAllowed, EventNotFound
+from dlq_console.hub.door_figures import account_figures, breaker_figures
+from dlq_console.hub.doors import circuits
+from dlq_console.resilience.breaker import rules
+from dlq_console.runtime import Hub
+from dlq_console.store import doors, queries, scopes
+from dlq_console.store.doors import NEVER, Door
+from dlq_console.web.api.representation import to_text
+
+_ACCOUNTS = ("ACCOUNT", "STATE", "UNTIL", "WHY", "AT ONCE", "DUE", "RUNNING", "DEAD")
+_BREAKERS = ("BREAKER", "STATE", "UNTIL", "FAILURES", "HELD BY", "WHY")
+
+note_option = click.option("--note", help="Why; kept in the audit.")
+
+
+@click.group()
+def accounts() -> None:
+    """Accounts: what runs of them, and whether their doors are open."""
+
+
+@accounts.command("list")
+@as_json
+def list_accounts(as_json: bool) -> None:
+    """List the accounts with their work and their doors."""
+    with open_hub() as hub:
+        found = account_figures(queries.overview(hub.store), doors.read_all(hub.store))
+    if as_json:
+        click.echo(to_text({"items": found}))
+        return
+    print_table(_ACCOUNTS, [_account_row(account) for account in found])
+
+
+def _account_row(account: dict[str, object]) -> tuple[object, ...]:
+    until = account["until"]
+    when = moment(until) if isinstance(until, datetime) else ("until resumed" if account["cause"] else "")
+    return (
+        account["account"],
+        account["cause"] or "open",
+        when,
+        account["reason"] or "",
+        account["max_running"] if account["max_running"] is not None else "",
+        account["due"],
+        account["running"],
+        account["dead"],
+    )
+
+
+@accounts.command("pause")
+@click.argument("name")
+@click.option(
+    "--minutes", type=click.FloatRange(min=0, min_open=True), help="For how long; until resumed without it."
+)
+@note_option
+def pause(name: str, minutes: float | None, note: str | None) -> None:
+    """Let no further event of account NAME start; what runs runs to its end."""
+    with open_hub() as hub:
+        until = None if minutes is None else _in(hub, minutes)
+        hub.pause_account(name, actor=actor(), note=note, until=until)
+    click.echo(f"{name} is paused{f' for {minutes:g} minutes' if minutes else ''}.")
+
+
+@accounts.command("resume")
+@click.argument("name")
+@note_option
+def resume(name: str, note: str | None) -> int:
+    """Let events of the paused account NAME start again."""
+    with open_hub() as hub:
+        try:
+            hub.resume_account(name, actor=actor(), note=note)
+        except ActionNotAllowed as error:
+            complain(str(error))
+            return 1
+    click.echo(f"{name} goes on.")
+    return 0
+
+
+@accounts.command("set")
+@click.argument("name")
+@click.option(
+    "--max-running", metavar="N|none", required=True, help="How many of its events may run at once."
+)
+def set_account(name: str, max_running: str) -> None:
+    """Set how much of account NAME may run at once; `none` goes back to its fair share."""
+    if max_running != "none" and not max_running.isdecimal():
+        raise click.BadParameter("write a whole number from 0, or none.", param_hint="--max-running")
+    limit = None if max_running == "none" else min(int(max_running), 100_000)
+    with open_hub() as hub:
+        scopes.limit_account(hub.store, name, limit)
+    click.echo(f"{name}: {'its fair share' if limit is None else f'{limit} at once'}.")
+
+
+@click.group()
+def breakers() -> None:
+    """Circuit breakers of the hub: one per account, and per kind where its policy has one."""
+
+
+@breakers.command("list")
+@as_json
+def list_breakers(as_json: bool) -> None:
+    """List the breakers that have anything to tell."""
+    with open_hub() as hub:
+        found = circuits(hub.store)
+    if as_json:
+        click.echo(to_text({door.scope.name: breaker_figures(door, now) for door, now in found}))
+        return
+    print_table(_BREAKERS, [_breaker_row(door, now) for door, now in found])
+
+
+def _breaker_row(door: Door, now: float) -> tuple[object, ...]:
+    override = rules.standing_override(door.circuit, now)
+    why = door.circuit.history[-1].why if door.circuit.history else ""
+    until = door.closed_until if door.closed_until and now < door.closed_until < NEVER else None
+    return (
+        door.scope.name,
+        rules.effective_state(door.circuit, now),
+        moment(datetime.fromtimestamp(until, UTC)) if until else "",
+        door.circuit.failures,
+        override.actor if override else "",
+        why,
+    )
+
+
+@breakers.command("force-open")
+@click.argument("name")
+@click.option(
+    "--minutes", type=click.FloatRange(min=0, min_open=True), help="For how long; until reset without it."
+)
+@note_option
+def force_open(name: str, minutes: float | None, note: str | None) -> None:
+    """Let nothing start behind breaker NAME, whatever its calls say."""
+    with open_hub() as hub:
+        hub.force_breaker(name, "open", actor=actor(), note=note, seconds=minutes and minutes * 60)
+    click.echo(f"{name} is held open.")
+
+
+@breakers.command("force-closed")
+@click.argument("name")
+@click.option(
+    "--minutes", type=click.FloatRange(min=0, min_open=True), help="For how long; until reset without it."
+)
+@note_option
+def force_closed(name: str, minutes: float | None, note: str | None) -> None:
+    """Let everything start behind breaker NAME, whatever its calls say."""
+    with open_hub() as hub:
+        hub.force_breaker(name, "closed", actor=actor(), note=note, seconds=minutes and minutes * 60)
+    click.echo(f"{name} is held closed.")
+
+
+@breakers.command("reset")
+@click.argument("name")
+@note_option
+def reset(name: str, note: str | None) -> int:
+    """Close breaker NAME, and end what a person had decided about it."""
+    with open_hub() as hub:
+        try:
+            hub.reset_breaker(name, actor=actor(), note=note)
+        except EventNotFound as error:
+            complain(str(error))
+            return 1
+    click.echo(f"{name} is closed.")
+    return 0
+
+
+def _in(hub: Hub, minutes: float) -> datetime:
+    return datetime.fromtimestamp(math.ceil(doors.present(hub.store) + minutes * 60), UTC)

@@ -1,0 +1,174 @@
+"""What people do with accounts and circuits: pause, resume, hold open, hold closed, reset. Each with its audit row."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from dlq_console.errors import ActionNotAllowed, EventNotFound, PayloadRefused
+from dlq_console.hub.actions import clean_note
+from dlq_console.resilience.breaker import CircuitState, rules
+from dlq_console.resilience.breaker.record import BLANK, Position
+from dlq_console.store import acts, door_acts, doors
+from dlq_console.store.doors import Act, Door
+from dlq_console.store.keys import MAX_ACCOUNT, check_text
+from dlq_console.store.scope_names import Scope, account_scope, named_scope
+from dlq_console.store.store import Store
+
+#: The longest that an account may be paused or a circuit held, in seconds; without an end it is until a person acts.
+LONGEST = 366 * 86_400.0
+
+
+def pause_account(
+    store: Store, name: str, *, actor: str, note: str | None = None, until: datetime | None = None
+) -> Door:
+    """Let no further event of an account start, until it is resumed or until a moment; what runs runs to its end.
+
+    Raises:
+        PayloadRefused: a name, note or moment is no such thing.
+    """
+    seconds = None if until is None else _seconds_until(store, until)
+    who, why = _actor(actor), clean_note(note)
+    return _do(
+        store, _account(name), door_acts.paused(by=who, note=why, seconds=seconds), "pause_account", who, why
+    )
+
+
+def resume_account(store: Store, name: str, *, actor: str, note: str | None = None) -> Door:
+    """Let events of a paused account start again.
+
+    Raises:
+        ActionNotAllowed: it is not paused.
+        PayloadRefused: a name or note is no such thing.
+    """
+    scope, who, why = _account(name), _actor(actor), clean_note(note)
+
+    def resume(door: Door, now: float) -> Door:
+        if not is_paused(door, now):
+            raise ActionNotAllowed(
+                f"The account {name} is not paused.", status="open", action="resume_account"
+            )
+        return door_acts.resumed(door, now)
+
+    return _do(store, scope, resume, "resume_account", who, why)
+
+
+def force_circuit(
+    store: Store,
+    name: str,
+    position: Position,
+    *,
+    actor: str,
+    note: str | None = None,
+    seconds: float | None = None,
+) -> Door:
+    """Hold the circuit of an account, or of a kind in it, open or closed, whatever its calls say.
+
+    Raises:
+        PayloadRefused: a name, note or time is no such thing.
+    """
+    if seconds is not None and not 0 < seconds <= LONGEST:
+        raise PayloadRefused(f"seconds: write a number greater than 0 and at most {LONGEST:g}.")
+    who, why = _actor(actor), clean_note(note)
+    act = door_acts.forced(position, actor=who, note=why or "", seconds=seconds)
+    return _do(store, circuit_scope(name), act, position, who, why)
+
+
+def reset_circuit(store: Store, name: str, *, actor: str, note: str | None = None) -> Door:
+    """Close a circuit, and end what a person had decided about it.
+
+    Raises:
+        EventNotFound: there is no such circuit.
+        PayloadRefused: a name or note is no such thing.
+    """
+    who, why = _actor(actor), clean_note(note)
+
+    def reset(door: Door, now: float) -> Door:
+        if door.circuit == BLANK:
+            raise EventNotFound(f"There is no breaker {name}; `breakers list` shows those there are.")
+        return door_acts.circuit_reset(actor=who, note=why or "")(door, now)
+
+    return _do(store, circuit_scope(name), reset, "reset_breaker", who, why)
+
+
+def circuits(store: Store) -> list[tuple[Door, float]]:
+    """The doors of which a circuit has anything to tell, with the database's time."""
+    return [(door, now) for door, now in doors.read_all(store) if door.circuit != BLANK]
+
+
+def breaker_state(door: Door, now: float) -> CircuitState:
+    """Where a circuit stands, a person's decision taken into account."""
+    return rules.effective_state(door.circuit, now)
+
+
+def computed_state(door: Door, now: float) -> CircuitState:
+    """Where a circuit stands by itself."""
+    return rules.computed_state(door.circuit, now)
+
+
+def is_paused(door: Door, now: float) -> bool:
+    """Whether a pause of the door stands."""
+    return door.pause is not None and (door.pause.until is None or door.pause.until > now)
+
+
+def circuit_scope(name: str) -> Scope:
+    """The scope of a circuit by its name: an account, or `<account>/<kind>` with "/" and "%" of the account escaped.
+
+    Raises:
+        PayloadRefused: that is no name.
+    """
+    text = check_text(name, "breaker", max_length=3 * MAX_ACCOUNT)
+    return named_scope("method" if "/" in text else "account", text)
+
+
+def settle(store: Store) -> int:
+    """Write anew the doors that are closed longer than they should be, because a clock was set back. Returns how many."""
+    settled = 0
+    for door, now in doors.read_all(store):
+        longest = max((cause.until for cause in doors.causes(door, now)), default=None)
+        if door.closed_until is not None and door.closed_until > now and longest != door.closed_until:
+            with store.write() as connection:
+                doors.change(store, connection, door.scope, _as_it_is)
+            settled += 1
+    return settled
+
+
+def _as_it_is(door: Door, _now: float) -> Door:
+    return door
+
+
+def _do(store: Store, scope: Scope, act: Act, action: str, actor: str, note: str | None) -> Door:
+    with store.write() as connection:
+        before = doors.look(store, connection, scope)
+        door = doors.change(store, connection, scope, act)
+        acts.record(
+            store,
+            connection,
+            actor=actor,
+            action=action,
+            subject=scope.name,
+            note=note,
+            before=_state(before),
+            after=_state(door),
+        )
+    return door
+
+
+def _state(door: Door | None) -> str:
+    return "closed" if door is not None and door.closed_until is not None else "open"
+
+
+def _account(name: str) -> Scope:
+    return account_scope(check_text(name, "account", max_length=MAX_ACCOUNT))
+
+
+def _actor(actor: str) -> str:
+    return check_text(actor, "actor", max_length=acts.MAX_ACTOR)
+
+
+def _seconds_until(store: Store, until: datetime) -> float:
+    if until.tzinfo is None:
+        raise PayloadRefused("until: it has no time zone; use an aware datetime.")
+    seconds = until.timestamp() - doors.present(store)
+    if not 0 < seconds <= LONGEST:
+        raise PayloadRefused("until: it must lie ahead, by a year at most.")
+    return seconds

@@ -1,0 +1,40 @@
+"""What limits the events of one kind: its policy, and what the rules know of its provider."""
+
+from __future__ import annotations
+
+from dlq_console.classify import ErrorBudget, Limits, Rate, Reach
+from dlq_console.hub.policy import Policy
+from dlq_console.resilience import pacing
+from dlq_console.store.limits import KindLimits
+
+
+def limits_of(policy: Policy, provider: Limits | None) -> KindLimits:
+    """The limits of one kind, as claims keep to them.
+
+    Args:
+        policy: of the kind.
+        provider: what its provider allows; None where nothing is known of it.
+    """
+    known = provider or Limits()
+    method, shared = known.rates.get(Reach.METHOD, Rate()), known.rates.get(Reach.PROVIDER, Rate())
+    at_once = [most for most in (policy.max_running, method.at_once) if most is not None]
+    return KindLimits(
+        provider=policy.provider,
+        timeout=policy.timeout,
+        writes=policy.writes,
+        method=pacing.Limits(
+            per_minute=method.per_minute,
+            at_once=min(at_once) if at_once else None,
+            budget=_budget(known.error_budget),
+        ),
+        shared=pacing.Limits(per_minute=shared.per_minute),
+        writes_at_once=known.writes_at_once if policy.writes else None,
+    )
+
+
+def _budget(budget: ErrorBudget | None) -> pacing.ErrorBudget | None:
+    """Counted per account and kind; what a provider counts over a wider scope is kept all the more."""
+    if budget is None:
+        return None
+    # The answer that reaches the number is the one that blocks.
+    return pacing.ErrorBudget(failures=max(1, budget.failures - 1), seconds=budget.seconds, keep=budget.keep)

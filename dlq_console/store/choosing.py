@@ -1,0 +1,169 @@
+"""Which of the due events of a guarded account may start now? A pure function of its doors, limits and what runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from dlq_console.resilience import pacing
+from dlq_console.resilience.breaker import CircuitState
+from dlq_console.store.claim_sql import LIVE
+from dlq_console.store.door_acts import admitted, probe_token
+from dlq_console.store.doors import Door
+from dlq_console.store.limits import NO_LIMITS, KindLimits
+from dlq_console.store.scope_names import Scope, method_scope, provider_scope
+
+#: A probe's permit outlives the time limit of its event by so much, in seconds.
+PERMIT_GRACE = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A due event, as far as it matters here."""
+
+    id: int
+    kind: str
+    priority: int
+    attempts: int
+    total_attempts: int
+    lease_epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What one account looks like while its doors are locked.
+
+    Attributes:
+        account: the account's scope.
+        room: how many may start at most.
+        doors: of the account, its methods and its providers, where a row says something.
+        limits: of each kind.
+        running: events of the account that run, by kind.
+        now: the database's time in seconds since 1970.
+    """
+
+    account: Scope
+    room: int
+    doors: Mapping[Scope, Door]
+    limits: Mapping[str, KindLimits]
+    running: Mapping[str, int]
+    now: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """The events that may start, in order, and the doors that changed with them: (before, after)."""
+
+    ids: tuple[int, ...]
+    changed: tuple[tuple[Door, Door], ...]
+    now: float
+
+
+def choose(due: Sequence[Candidate], situation: Situation, *, by: str) -> Chosen:
+    """Choose as many as there is room for, in the order given; where probes are let through, the least tried first."""
+    choice = _Choice(situation, by)
+    account = choice.door(situation.account)
+    if account.circuit.state is not CircuitState.CLOSED:
+        due = sorted(due, key=lambda one: one.attempts)
+    ids: list[int] = []
+    for candidate in due:
+        if len(ids) >= situation.room:
+            break
+        if choice.let_through(candidate):
+            ids.append(candidate.id)
+    return Chosen(ids=tuple(ids), changed=choice.changed(), now=situation.now)
+
+
+@dataclass
+class _Choice:
+    situation: Situation
+    by: str
+    doors: dict[Scope, Door] = field(default_factory=dict)
+    running: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.running = Counter(self.situation.running)
+
+    def door(self, scope: Scope) -> Door:
+        return self.doors.get(scope) or self.situation.doors.get(scope) or Door(scope=scope)
+
+    def limits(self, kind: str) -> KindLimits:
+        return self.situation.limits.get(kind, NO_LIMITS)
+
+    def let_through(self, candidate: Candidate) -> bool:
+        """Whether a candidate may start; then every door has counted it."""
+        limits = self.limits(candidate.kind)
+        if not (self._has_room(candidate.kind, limits) and self._may_fail(candidate, limits)):
+            return False
+        after = self._through_all(candidate, limits)
+        if after is None:
+            return False
+        self.doors |= {door.scope: door for door in after}
+        self.running[candidate.kind] += 1
+        return True
+
+    def changed(self) -> tuple[tuple[Door, Door], ...]:
+        found = self.situation.doors
+        # A door without a row is written with its first result; nothing is locked that would keep two from making it.
+        pairs = (
+            (found[scope], after)
+            for scope, after in sorted(self.doors.items(), key=_in_order)
+            if scope in found
+        )
+        return tuple((before, after) for before, after in pairs if before != after)
+
+    def _has_room(self, kind: str, limits: KindLimits) -> bool:
+        if limits.method.at_once is not None and self.running[kind] >= limits.method.at_once:
+            return False
+        if limits.writes_at_once is None or not limits.writes:
+            return True
+        writing = sum(count for name, count in self.running.items() if self.limits(name).writes)
+        return writing < limits.writes_at_once
+
+    def _may_fail(self, candidate: Candidate, limits: KindLimits) -> bool:
+        """Whether the provider would put up with it, if it and all that run already failed."""
+        method = self.door(method_scope(self.situation.account.name, candidate.kind))
+        fresh = candidate.priority == LIVE and candidate.total_attempts == 0
+        left = pacing.failures_left(method.pace, limits.method, self.situation.now, fresh=fresh)
+        return left is None or left > self.running[candidate.kind]
+
+    def _through_all(self, candidate: Candidate, limits: KindLimits) -> list[Door] | None:
+        method = self._paced(method_scope(self.situation.account.name, candidate.kind), limits.method)
+        shared = None
+        if limits.provider is not None:
+            shared = self._paced(provider_scope(limits.provider), limits.shared)
+            if shared is None:
+                return None
+        if method is None:
+            return None
+        passed = [
+            door for door in (self._admitted(self.door(self.situation.account), candidate, limits),) if door
+        ]
+        own = self._admitted(method, candidate, limits)
+        if not passed or own is None:
+            return None
+        return [*passed, own, *([shared] if shared else [])]
+
+    def _paced(self, scope: Scope, limits: pacing.Limits) -> Door | None:
+        door, now = self.door(scope), self.situation.now
+        if pacing.starts_left(door.pace, limits, now) == 0:
+            return None
+        pace = pacing.started(door.pace, limits, now)
+        opens = pacing.opens_at(pace, limits, now)
+        return replace(
+            door,
+            limited=door.limited or limits != pacing.UNLIMITED,
+            pace=pace,
+            paced_until=opens if opens > now else None,
+        )
+
+    def _admitted(self, door: Door, candidate: Candidate, limits: KindLimits) -> Door | None:
+        token = probe_token(candidate.id, candidate.lease_epoch + 1)
+        return admitted(
+            door, self.situation.now, token=token, lease=limits.timeout + PERMIT_GRACE, by=self.by
+        )
+
+
+def _in_order(item: tuple[Scope, Door]) -> tuple[str, str]:
+    return item[0].type, item[0].name
