@@ -1,6 +1,7 @@
 """What does a claim cost where 100,000 events wait in one lane, and where the work is spread over 1,000 accounts?
 
-PostgreSQL with fsync on and otherwise its own defaults, 200,000 finished events in the table. A lone worker looks which
+PostgreSQL with fsync on and otherwise its own defaults, or SQLite as the hub opens it (`--engine sqlite`); 200,000 finished
+events in the table. A lone worker looks which
 accounts are ready, claims one event and completes it, which lets the next one of its lane go; other events of other
 accounts are due beside. Dispatch is what a worker does for an account after each event: it looks for what the broker
 should be told of next.
@@ -13,9 +14,11 @@ from __future__ import annotations
 
 import statistics
 import sys
+import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from benchmarks.report import Report, arguments, load, milliseconds, percentile
+from benchmarks.report import Report, argument_parser, load, milliseconds, percentile
 from benchmarks.rows import Group, fill
 from dlq_console.clock import monotonic
 from dlq_console.store import claims, dispatching, presence, transitions
@@ -108,34 +111,54 @@ def many_accounts(report: Report, few: Store, many: Store) -> None:
         report.note(f"10 accounts: {milliseconds(few_took)}; 1,000 accounts: {milliseconds(many_took)}")
 
 
+def filled(store: Store, *groups: Group) -> Store:
+    """A store with these rows, many finished ones, and one worker that has announced itself."""
+    fill(store, Group(count=FINISHED, status="done"), *groups)
+    presence.announce(store, "benchmark", mode="table", slots=4)
+    return store
+
+
+def measure(report: Report, new_store: Callable[[str], Store]) -> None:
+    """Both questions on one engine; `new_store` makes an empty store of that name."""
+    lane = filled(
+        new_store("lane"),
+        Group(count=1, status="pending", account="'filial-longa'", lane=f"'{LANE}'"),
+        Group(count=WAITING, status="blocked", account="'filial-longa'", lane=f"'{LANE}'"),
+        Group(count=20_000, status="pending"),
+    )
+    without = filled(
+        new_store("without"),
+        Group(count=WAITING, status="pending", account="'filial-longa'", lane=f"'{LANE}'"),
+    )
+    long_lane(report, lane, without)
+    few = filled(new_store("few"), Group(count=200_000, status="pending"))
+    many = filled(
+        new_store("many"), Group(count=200_000, status="pending", account="'filial-' || (n % 1000)")
+    )
+    many_accounts(report, few, many)
+    for store in (lane, without, few, many):
+        store.engines.dispose()
+
+
+def migrated(url: str) -> Store:
+    """A store on an empty database."""
+    upgrade(url)
+    return Store(url)
+
+
 def main() -> int:
     """Measure, print, and say by the exit status whether every bar was reached."""
-    arguments(__doc__)
+    parser = argument_parser(__doc__)
+    parser.add_argument("--engine", choices=["postgresql", "sqlite"], default="postgresql", help="on which")
     report = Report()
-    with PostgresServer(DURABLE) as server:
-        report.heading(f"lanes: PostgreSQL, fsync on, one worker; {load()}")
-        stores = []
-        for name, groups in {
-            "lane": (
-                Group(count=1, status="pending", account="'filial-longa'", lane=f"'{LANE}'"),
-                Group(count=WAITING, status="blocked", account="'filial-longa'", lane=f"'{LANE}'"),
-                Group(count=20_000, status="pending"),
-            ),
-            "without": (Group(count=WAITING, status="pending", account="'filial-longa'", lane=f"'{LANE}'"),),
-            "few": (Group(count=200_000, status="pending"),),
-            "many": (Group(count=200_000, status="pending", account="'filial-' || (n % 1000)"),),
-        }.items():
-            url = server.create_database(name)
-            upgrade(url)
-            store = Store(url)
-            fill(store, Group(count=FINISHED, status="done"), *groups)
-            presence.announce(store, "benchmark", mode="table", slots=4)
-            stores.append(store)
-        lane, without, few, many = stores
-        long_lane(report, lane, without)
-        many_accounts(report, few, many)
-        for store in stores:
-            store.engines.dispose()
+    if parser.parse_args().engine == "sqlite":
+        report.heading(f"lanes: SQLite, one worker; {load()}")
+        with tempfile.TemporaryDirectory(prefix="dlq-lanes-") as folder:
+            measure(report, lambda name: migrated(f"sqlite:///{folder}/{name}.db"))
+    else:
+        with PostgresServer(DURABLE) as server:
+            report.heading(f"lanes: PostgreSQL, fsync on, one worker; {load()}")
+            measure(report, lambda name: migrated(server.create_database(name)))
     return report.status
 
 

@@ -56,9 +56,16 @@ class Report:
 
 def arguments(description: str | None, given: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line that every benchmark shares: `.full` asks for the large form."""
-    parser = argparse.ArgumentParser(description=description)
+    return argument_parser(description).parse_args(given)
+
+
+def argument_parser(description: str | None) -> argparse.ArgumentParser:
+    """For a benchmark with options of its own beside the shared ones."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--full", action="store_true", help="the large form: more rows, longer runs")
-    return parser.parse_args(given)
+    return parser
 
 
 def load() -> str:

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import csv
 import getpass
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from typing import Any, TypeVar
 
 import click
 
 from dlq_console.errors import ConfigurationError, DLQError, PayloadRefused
 from dlq_console.hub.core import HubCore
+from dlq_console.logs import redacting_handler
 from dlq_console.runtime import Hub
 from dlq_console.store import queries
 from dlq_console.store.filters import FilterError
 from dlq_console.store.people import NameTaken, NoSuchName, PeopleError
 from dlq_console.store.queries.readiness import exists
 
+#: A function that becomes a command.
+Command = TypeVar("Command", bound=Callable[..., Any])
 #: Characters of a cell that are printed.
 LONGEST_CELL = 60
 
@@ -29,13 +34,30 @@ _ANSWER_IS_NO = (NameTaken, NoSuchName)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print what the JSON API answers.")
 
 
-def account_names(
-    _context: click.Context, _option: click.Parameter, text: str | None
+def accounts_option(text: str) -> Callable[[Command], Command]:
+    """The option `--accounts`, for a command that takes its names as `accounts`; None for all."""
+    return click.option(
+        "--accounts",
+        metavar="A,B",
+        multiple=True,
+        callback=_account_names,
+        help=f"{text} A name with a comma stands in quotes: '\"A, B\"'.",
+    )
+
+
+def _account_names(
+    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
 ) -> tuple[str, ...] | None:
-    """Account names with commas between them; without the option, all accounts."""
-    if text is None:
+    """The names in all of the options, each of which is a line of CSV; None without the option."""
+    if not given:
         return None
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    try:
+        lines = [next(csv.reader([text], skipinitialspace=True, strict=True), []) for text in given]
+    except csv.Error:
+        raise click.BadParameter(
+            'close the quotes around a name; a quote inside is written twice: \'"Bar ""Lua"", Centro"\'.'
+        ) from None
+    names = tuple(dict.fromkeys(name.strip() for line in lines for name in line if name.strip()))
     if not names:
         raise click.BadParameter("name at least one account, or leave the option out for all.")
     return names
@@ -92,7 +114,8 @@ def complain(sentence: str) -> None:
 
 def log_to_stderr() -> None:
     """Let a process that runs for long say what it does."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler = redacting_handler("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
     logging.getLogger("alembic").setLevel(logging.WARNING)
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from dlq_console.cli.common import account_names, actor, as_json, moment, open_hub, print_table
+from dlq_console.cli.common import accounts_option, actor, as_json, moment, open_hub, print_table
 from dlq_console.store import people
 from dlq_console.store.people import Role, TokenEntry, UserEntry
 from dlq_console.web.api.representation import to_text
@@ -22,9 +22,7 @@ def _with_rights(command: Command) -> Command:
     role = click.option(
         "--role", required=True, type=click.Choice([str(role) for role in Role]), help="What it may do."
     )
-    accounts = click.option(
-        "--accounts", metavar="A,B", callback=account_names, help="Only these accounts; all if left out."
-    )
+    accounts = accounts_option("Only these accounts; all if left out.")
     return click.argument("name")(role(accounts(command)))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from dlq_console.cli.common import account_names, log_to_stderr, open_hub, require_tables
+from dlq_console.cli.common import accounts_option, log_to_stderr, open_hub, require_tables
 from dlq_console.cli.interrupts import loading
 from dlq_console.settings import read_settings
 
@@ -36,9 +36,7 @@ def serve(bind: str, workers: int) -> None:
 @click.option(
     "--concurrency", default=4, type=click.IntRange(1, 256), show_default=True, help="Events at once."
 )
-@click.option(
-    "--accounts", metavar="A,B", callback=account_names, help="Serve only these accounts; all if left out."
-)
+@accounts_option("Serve only these accounts; all if left out.")
 @click.option("--no-scheduler", is_flag=True, help="Leave the periodic steps to others.")
 def worker(concurrency: int, accounts: tuple[str, ...] | None, no_scheduler: bool) -> int:
     """Run events with the handlers of DLQ_APP, through the broker where one is set."""

@@ -46,4 +46,13 @@ class Routes:
             self._until = monotonic() + BELIEVED
         if self._last is None or account <= self._last:
             return self._store.queue(account, lane)
-        return f"{self._store.queue_prefix}.shard.{crc32(account.encode()) % SHARDS}"
+        return f"{_shared(self._store.queue_prefix)}{crc32(account.encode()) % SHARDS}"
+
+
+def is_shared(prefix: str, queue: str) -> bool:
+    """Whether accounts share that queue."""
+    return queue.startswith(_shared(prefix))
+
+
+def _shared(prefix: str) -> str:
+    return f"{prefix}.shard."

@@ -83,8 +83,8 @@ class GuestStep(ServeEvents):
         self.serving.run_event.has_own_process = _pool(worker) == "prefork"
         if not self.serving.run_event.has_own_process:
             logger.warning(
-                "The %s pool cannot end a run: a handler past its time limit goes on, while its event is given to "
-                "another worker once its lease has lapsed. Use the prefork pool for time limits that hold.",
+                "The %s pool cannot end a run: where a handler goes on past its time limit, its event is ended as timed "
+                "out and this worker ends, to be started again. Use the prefork pool for time limits that hold.",
                 _pool(worker),
             )
         if _may_end(worker.app, self.serving.hub):

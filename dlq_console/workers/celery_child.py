@@ -18,13 +18,16 @@ from dlq_console.clock import monotonic
 from dlq_console.errors import StoreUnavailable
 from dlq_console.hub.core import HubCore
 from dlq_console.hub.execution import finish, run_claimed
+from dlq_console.hub.handlers import loop_answers
 from dlq_console.hub.heartbeat import Heartbeat
 from dlq_console.hub.policy import DEFAULT_POLICY
 from dlq_console.store import claims, dispatching, presence, transitions
 from dlq_console.store.events import Event
 from dlq_console.workers.celery_broker import RUN_EVENT
 from dlq_console.workers.celery_requests import Losses, WatchedRequest, owner_of
-from dlq_console.workers.celery_signals import HARD_LIMIT_AFTER, GiveBack, NoSignals, RunSignals
+from dlq_console.workers.celery_signals import HARD_LIMIT_AFTER, GiveBack, RunSignals
+from dlq_console.workers.celery_strangers import Strangers
+from dlq_console.workers.celery_threads import ThreadRuns
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +72,8 @@ class RunEvent(_Task):
         self._pid = 0
         # Whether the pool is made of processes, which can be interrupted and ended.
         self.has_own_process = True
+        # What runs in this process where it is made of threads.
+        self.thread_runs = ThreadRuns()
         # For the requests in the main process.
         self.losses: Losses = SimpleQueue()
         self.consumer: Any = None
@@ -99,13 +104,13 @@ class RunEvent(_Task):
             self._process = self._begin()
             self._pid = os.getpid()
         hard_limit, _ = self.request.timelimit or (None, None)
-        self._process.run(event_id, lease_epoch, hard_limit)
+        self._process.run(event_id, lease_epoch, hard_limit, queue)
 
     def _begin(self) -> PoolProcess:
         return PoolProcess(
             self._hub,
             owner_of(self.worker, os.getpid()),
-            RunSignals() if self.has_own_process else NoSignals(),
+            RunSignals() if self.has_own_process else self.thread_runs,
             Heartbeat(self._hub.store, self._hub.settings.lease_seconds),
         )
 
@@ -116,7 +121,7 @@ class PoolProcess:
     Args:
         hub: holds the handlers.
         owner: the name under which it claims events.
-        signals: keeps the time of a run.
+        limits: keeps the time of a run.
         heartbeat: keeps the leases of runs alive.
     """
 
@@ -124,35 +129,40 @@ class PoolProcess:
         self,
         hub: HubCore,
         owner: str,
-        signals: RunSignals | NoSignals,
+        limits: RunSignals | ThreadRuns,
         heartbeat: Heartbeat,
     ) -> None:
         self._hub = hub
         self._store = hub.store
         self._owner = owner
-        self._signals = signals
+        self._limits = limits
         self._heartbeat = heartbeat
+        self._strangers = Strangers(hub.store)
         self._slots = 0
         self._slots_until = 0.0
 
-    def run(self, event_id: int, epoch: int, hard_limit: float | None) -> None:
+    def run(self, event_id: int, epoch: int, hard_limit: float | None, queue: str) -> None:
         """Claim the event, run it and send what may run next.
 
         Args:
             event_id: which event.
             epoch: the one that the message names.
             hard_limit: seconds after which the main process kills this one, as the message says; None for never.
+            queue: the one that the message came through.
         """
-        with self._signals.busy():
+        with self._limits.busy():
             try:
-                self._run(event_id, epoch, hard_limit)
+                if self._limits.leaving:
+                    dispatching.not_sent(self._store, [event_id])
+                else:
+                    self._run(event_id, epoch, hard_limit, queue)
             except StoreUnavailable as error:
                 # Unclaimed, it is sent again; claimed, it is rescued when its lease lapses.
                 logger.warning("event %s: %s", event_id, error)
             except GiveBack:
                 logger.warning("event %s is given back", event_id)
 
-    def _run(self, event_id: int, epoch: int, hard_limit: float | None) -> None:
+    def _run(self, event_id: int, epoch: int, hard_limit: float | None, queue: str) -> None:
         event = claims.claim_one(
             self._store,
             event_id,
@@ -164,6 +174,7 @@ class PoolProcess:
         )
         if event is None:
             dispatching.not_sent(self._store, [event_id])
+            self._strangers.look_at(event_id, queue)
             return
         handler = self._hub.registry.get(event.kind)
         limit = DEFAULT_POLICY.timeout if handler is None else handler.policy.timeout
@@ -176,14 +187,20 @@ class PoolProcess:
         self._hub.send_due([event.account])
 
     def _run_claimed(self, event: Event, limit: float) -> None:
+        limit_at = monotonic() + limit
         with self._heartbeat.of(event):
             run_claimed(
                 self._store,
                 self._hub.registry,
                 event,
-                while_running=self._signals.handler(limit),
+                while_running=self._limits.handler(event, limit),
                 stops=(GiveBack,),
             )
+        if monotonic() >= limit_at and not loop_answers():
+            logger.warning(
+                "event %s: its async handler goes on past its time limit and holds up all others", event.id
+            )
+            self._limits.hold_up()
 
     def _slots_now(self) -> int:
         if monotonic() >= self._slots_until:

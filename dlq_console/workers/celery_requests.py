@@ -17,7 +17,7 @@ from billiard.exceptions import TimeLimitExceeded, WorkerLostError
 from celery.worker.request import Request
 
 from dlq_console.hub.core import HubCore
-from dlq_console.hub.execution import died, timed_out
+from dlq_console.hub.endings import died, timed_out
 from dlq_console.store import transitions
 from dlq_console.workers.celery_signals import EXIT_AT_LIMIT
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 from dlq_console.clock import monotonic
 from dlq_console.hub.execution import TimeLimitReached
+from dlq_console.store.events import Event
 
 #: A handler that does not heed its time limit is ended with its process so many seconds later: well before its lease
 #: ends, which is 5 seconds after the limit.
@@ -46,6 +47,11 @@ class RunSignals:
         self._limit_at = self._hard_limit_at = self._give_back_at = NEVER
         self._others: dict[signal.Signals, Any] = {}
 
+    @property
+    def leaving(self) -> bool:
+        """Whether this process is about to end, so that no further run is to begin in it."""
+        return self._asked_to_end
+
     @contextmanager
     def busy(self) -> Iterator[None]:
         """Inside the block, from claim to result, the process does not end.
@@ -53,10 +59,12 @@ class RunSignals:
         Outside of it the signals are whose they were: the process may run other tasks, too.
         """
         self._busy = True
-        self._others = {
-            signal.SIGTERM: signal.signal(signal.SIGTERM, self._on_end),
-            signal.SIGALRM: signal.signal(signal.SIGALRM, self._on_alarm),
-        }
+        # A process that is about to end has kept its own handlers since the last block.
+        if not self._asked_to_end:
+            self._others = {
+                signal.SIGTERM: signal.signal(signal.SIGTERM, self._on_end),
+                signal.SIGALRM: signal.signal(signal.SIGALRM, self._on_alarm),
+            }
         try:
             yield
         finally:
@@ -68,8 +76,8 @@ class RunSignals:
                     signal.signal(number, handler)
 
     @contextmanager
-    def handler(self, limit: float) -> Iterator[None]:
-        """Inside the block, where a handler runs, its time limit (in seconds) holds.
+    def handler(self, _event: Event, limit: float) -> Iterator[None]:
+        """Inside the block, where a handler runs an event, its time limit (in seconds) holds.
 
         Raises:
             TimeLimitReached: the limit is reached.
@@ -84,6 +92,13 @@ class RunSignals:
         finally:
             self._in_handler = False
             signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def hold_up(self) -> None:
+        """Note that a handler blocks the event loop, and goes on doing so after its run was stopped.
+
+        Every async handler of this process would wait for it, so the process ends with this run; another follows it.
+        """
+        self._asked_to_end = True
 
     def _set_alarm(self) -> None:
         following = min(self._limit_at, self._hard_limit_at, self._give_back_at)
@@ -124,15 +139,3 @@ class RunSignals:
         others = self._others.get(signal.SIGTERM)
         if callable(others):
             others(signal.SIGTERM, frame)
-
-
-class NoSignals:
-    """In place of `RunSignals` where runs are threads: nothing can be told to one of them."""
-
-    def busy(self) -> AbstractContextManager[None]:
-        """Nothing is different inside the block."""
-        return nullcontext()
-
-    def handler(self, _limit: float) -> AbstractContextManager[None]:
-        """Nothing is different inside the block."""
-        return nullcontext()

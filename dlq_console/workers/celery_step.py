@@ -18,13 +18,14 @@ from celery import signals
 from celery.bootsteps import StartStopStep
 from celery.worker import state
 
-from dlq_console.errors import ConfigurationError
+from dlq_console.errors import ConfigurationError, StoreUnavailable
 from dlq_console.hub.core import HubCore
 from dlq_console.store import presence, queries
 from dlq_console.workers.celery_child import RunEvent
 from dlq_console.workers.celery_companion import Companion
 from dlq_console.workers.celery_queues import named_accounts
 from dlq_console.workers.celery_requests import WatchedRequest
+from dlq_console.workers.celery_threads import Overtime
 from dlq_console.workers.scheduler import SchedulerThread
 
 logger = logging.getLogger(__name__)
@@ -63,6 +64,7 @@ class ServeEvents(StartStopStep):
         super().__init__(worker, **options)
         self._companion: Companion | None = None
         self._steps: SchedulerThread | None = None
+        self._overtime: Overtime | None = None
 
     def start(self, worker: Any) -> None:
         """Take part: from now on this worker counts."""
@@ -83,11 +85,23 @@ class ServeEvents(StartStopStep):
             slots=worker.concurrency,
             accounts=accounts,
         )
-        announce()
+        try:
+            announce()
+        except StoreUnavailable as error:
+            # Celery would add its traceback to the sentence; a service manager starts the worker again.
+            logger.error("this worker does not start: %s", error)  # noqa: TRY400 - no fault of ours
+            raise SystemExit(1) from error
         self._companion = Companion(
             serving.hub, serving.run_event, serving.accounts, announce, finds=serving.finds_queues
         )
         self._steps = SchedulerThread(serving.hub) if serving.scheduler else None
+        if not serving.run_event.has_own_process:
+            self._overtime = Overtime(
+                serving.hub,
+                serving.run_event.thread_runs,
+                stopping=self._companion.stopping,
+                leave=self._leave,
+            )
         # A warm stop tells that the pool has ended by this signal only.
         signals.worker_shutdown.connect(self._on_stopped, sender=worker, weak=False)
 
@@ -101,6 +115,11 @@ class ServeEvents(StartStopStep):
                 with suppress(ProcessLookupError):
                     os.kill(process, signal.SIGTERM)
 
+    def stop(self, _worker: Any) -> None:
+        """Celery has stopped to take messages and stops its pool next, which waits for threads as long as they take."""
+        if self._overtime is not None:
+            self._overtime.stopped_consuming()
+
     def terminate(self, _worker: Any) -> None:
         """A cold stop: the pool is killed right after this, and nobody tells when."""
         self._leave()
@@ -109,11 +128,15 @@ class ServeEvents(StartStopStep):
         self._leave()
 
     def _leave(self) -> None:
-        if self._steps is not None:
-            self._steps.stop()
-        if self._companion is not None:
-            self._companion.leave()
-        self._steps = self._companion = None
+        """Called by the main thread, by the one that looks after time limits, or by both."""
+        steps, companion, overtime = self._steps, self._companion, self._overtime
+        self._steps = self._companion = self._overtime = None
+        if overtime is not None:
+            overtime.close()
+        if steps is not None:
+            steps.stop()
+        if companion is not None:
+            companion.leave()
         self.serving.hub.close()
 
 

@@ -24,7 +24,7 @@ from types import FrameType
 from dlq_console.clock import monotonic
 from dlq_console.errors import StoreUnavailable
 from dlq_console.hub.core import HubCore
-from dlq_console.hub.execution import died, timed_out
+from dlq_console.hub.endings import died, timed_out
 from dlq_console.hub.policy import DEFAULT_POLICY, Policy
 from dlq_console.store import claims, presence, transitions
 from dlq_console.store.claims import ReadyAccount

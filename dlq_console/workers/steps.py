@@ -6,10 +6,11 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dlq_console.hub import doors
 from dlq_console.hub.core import HubCore
-from dlq_console.hub.execution import died
+from dlq_console.hub.endings import died
 from dlq_console.hub.failures import failure
-from dlq_console.store import claims, dispatching, lanes, once, presence, pruning, transitions
+from dlq_console.store import claims, dispatching, groups, lanes, once, presence, pruning, transitions
 
 logger = logging.getLogger(__name__)
 
@@ -52,9 +53,23 @@ def promote(hub: HubCore) -> int:
     return lanes.promote_waiting(hub.store)
 
 
+def settle_doors(hub: HubCore) -> int:
+    """Open the doors that a clock which was set back would keep closed for too long. Returns how many."""
+    return doors.settle(hub.store)
+
+
+def count_groups(hub: HubCore) -> int:
+    """Count the dead events of every cause. Returns how many counts have changed."""
+    return groups.sample(hub.store)
+
+
 def prune(hub: HubCore) -> int:
-    """Delete old done and discarded events, and the marks of `once` that no event left can need. Returns how many."""
+    """Delete old done and discarded events, and what is of no use without them. Returns how many events and marks.
+
+    That are the marks of `once` that no event left can need, and the groups that have had no dead event for as long.
+    """
     days = hub.settings.retention_days
+    groups.forget(hub.store, days=days)
     events = _in_chunks(lambda: pruning.prune(hub.store, days=days), pruning.CHUNK)
     return events + _in_chunks(lambda: once.prune(hub.store, days=days), once.CHUNK)
 
@@ -88,6 +103,8 @@ STEPS = (
     Step("relay", relay, 1),
     Step("promote", promote, 2),
     Step("expire", expire, 15),
+    Step("settle_doors", settle_doors, 30),
+    Step("count_groups", count_groups, 15),
     Step("forget_workers", forget_workers, 300),
     Step("prune", prune, 600),
 )

@@ -31,6 +31,12 @@ def test_somebody_who_was_added_can_log_in(both: CommandLine) -> None:
     assert (person.role, person.accounts) == ("operator", ("filial-sp", "filial-rj"))
 
 
+def test_account_with_a_comma_stands_in_quotes_and_the_option_may_be_repeated(run: CommandLine) -> None:
+    add(run, "maria", "--accounts", '"Bar ""Lua"", Centro", filial-sp', "--accounts", "filial-sp,filial-rj")
+    (item,) = run.succeed("users", "list", "--json").json["items"]
+    assert item["accounts"] == ['Bar "Lua", Centro', "filial-sp", "filial-rj"]
+
+
 def test_users_are_listed_for_people_and_programs(run: CommandLine) -> None:
     add(run)
     run.succeed("users", "disable", "maria")
@@ -81,6 +87,11 @@ def test_a_user_who_exists_already_is_a_no(run: CommandLine) -> None:
             ("users", "add", "maria", "--role", "viewer", "--accounts", ","),
             PASSWORD,
             "Invalid value for '--accounts'",
+        ),
+        (
+            ("users", "add", "maria", "--role", "viewer", "--accounts", '"Bar, Centro'),
+            PASSWORD,
+            "Invalid value for '--accounts': close the quotes around a name",
         ),
         (("tokens", "add", "c:i", "--role", "viewer"), "", "name: use 1 to 60 letters"),
     ],

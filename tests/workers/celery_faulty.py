@@ -43,6 +43,15 @@ def overtime_swallowed(event: Event) -> None:
             continue
 
 
+@hub.handler("overtime.returns", policy=Policy(max_attempts=1, timeout=SHORT.timeout))
+def overtime_returns(event: Event) -> dict[str, str]:
+    """Goes on past its limit until it is let go, and then finds out something."""
+    folder = _note(event)
+    while not (folder / "late").exists():
+        time.sleep(0.02)
+    return {"found": "late"}
+
+
 @hub.handler("overtime.deaf", policy=Policy(max_attempts=1, timeout=SHORT.timeout))
 def overtime_deaf(event: Event) -> None:
     _note(event)

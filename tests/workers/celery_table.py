@@ -16,6 +16,8 @@ from tests.workers.table import LEASE_SECONDS, SOON, Table
 HANDLERS = "tests.workers.celery_faulty:hub"
 OURS = ("dlq_console", "worker")
 CELERYS = ("celery", "-A", "dlq_console.workers.celery_worker", "worker", "--loglevel", "INFO")
+#: Workers of an application that the hub is attached to.
+GUEST = ("celery", "-A", "tests.workers.celery_guest", "worker", "--loglevel", "INFO")
 
 
 class CeleryTable(Table):
@@ -30,7 +32,11 @@ class CeleryTable(Table):
         self.broker_url = broker_url
 
     def start_celery(
-        self, *options: str, program: Sequence[str] = OURS, lease_seconds: float = LEASE_SECONDS
+        self,
+        *options: str,
+        program: Sequence[str] = OURS,
+        lease_seconds: float = LEASE_SECONDS,
+        env: Mapping[str, str] | None = None,
     ) -> Child:
         """A Celery worker of two slots that is ready for messages."""
         worker = self._start_child(
@@ -41,9 +47,10 @@ class CeleryTable(Table):
                 "DLQ_APP": HANDLERS,
                 "DLQ_MAX_QUEUES": str(self.hub.settings.max_queues),
                 "DLQ_LEASE_SECONDS": str(lease_seconds),
+                **(env or {}),
             },
         )
-        worker.wait_for_line(r"worker \S+ runs \d+ events at once", timeout=2 * SOON)
+        worker.wait_for_line(r"worker \S+ runs (\d+ events at once|events of erp)", timeout=2 * SOON)
         return worker
 
     def enqueue_unsent(self, kind: str, *, account: str) -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dlq_console.store import scopes
-from dlq_console.store.claims import BULK
+from dlq_console.store.claim_sql import BULK
 from dlq_console.store.dispatching import LOST_AFTER
 from dlq_console.workers import steps
 from dlq_console.workers.celery_signals import HARD_LIMIT_AFTER

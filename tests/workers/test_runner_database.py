@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -88,3 +89,20 @@ def test_time_limit_holds_while_the_database_is_away_and_is_written_afterwards(
     event = table.ended(event_id)
     assert (event.status, event.attempts) == ("done", 2)
     assert [a["error_type"] for a in table.attempts(event_id)] == ["TimeLimitExceeded", None]
+
+
+def test_celery_worker_whose_database_goes_away_while_it_starts_ends_with_one_sentence(
+    table: Table, server: PostgresServer, start_child: StartChild, tmp_path: Path
+) -> None:
+    go_on = tmp_path / "go on"
+    worker = start_child(
+        [sys.executable, "-m", "tests.workers.celery_waits_at_start", go_on],
+        # It does not get as far as its broker.
+        env={"DLQ_DATABASE_URL": table.url, "DLQ_BROKER_URL": "redis://127.0.0.1:1/0"},
+    )
+    worker.wait_for_line("found its tables")
+    with server.stopped():
+        go_on.touch()
+        assert worker.wait_for_exit(2 * SOON) == 1
+    assert worker.output().count("this worker does not start: ") == 1
+    assert "Traceback" not in worker.output()
