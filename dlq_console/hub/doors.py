@@ -105,9 +105,23 @@ def computed_state(door: Door, now: float) -> CircuitState:
     return rules.computed_state(door.circuit, now)
 
 
+def every_door(store: Store) -> list[tuple[Door, float]]:
+    """Every door of which something is written down, with the database's time."""
+    return doors.read_all(store)
+
+
 def is_paused(door: Door, now: float) -> bool:
     """Whether a pause of the door stands."""
     return door.pause is not None and (door.pause.until is None or door.pause.until > now)
+
+
+def account_name(name: str) -> str:
+    """The name of an account as it is written down.
+
+    Raises:
+        PayloadRefused: that is no name.
+    """
+    return check_text(name, "account", max_length=MAX_ACCOUNT)
 
 
 def circuit_scope(name: str) -> Scope:
@@ -121,19 +135,19 @@ def circuit_scope(name: str) -> Scope:
 
 
 def settle(store: Store) -> int:
-    """Write anew the doors that are closed longer than they should be, because a clock was set back. Returns how many."""
+    """Write doors anew of which time has changed what they say; returns how many.
+
+    Those that a clock which was set back would keep closed, and those that have come back from a closing.
+    """
     settled = 0
     for door, now in doors.read_all(store):
         longest = max((cause.until for cause in doors.causes(door, now)), default=None)
-        if door.closed_until is not None and door.closed_until > now and longest != door.closed_until:
+        too_long = door.closed_until is not None and door.closed_until > now and longest != door.closed_until
+        if too_long or doors.settled(door, now) != door:
             with store.write() as connection:
-                doors.change(store, connection, door.scope, _as_it_is)
+                doors.change(store, connection, door.scope, doors.settled)
             settled += 1
     return settled
-
-
-def _as_it_is(door: Door, _now: float) -> Door:
-    return door
 
 
 def _do(store: Store, scope: Scope, act: Act, action: str, actor: str, note: str | None) -> Door:
@@ -158,7 +172,7 @@ def _state(door: Door | None) -> str:
 
 
 def _account(name: str) -> Scope:
-    return account_scope(check_text(name, "account", max_length=MAX_ACCOUNT))
+    return account_scope(account_name(name))
 
 
 def _actor(actor: str) -> str:

@@ -176,16 +176,18 @@ def in_doubt(
 ) -> Ending:
     """Whether the provider has it is unknown."""
     if policy.may_repeat or policy.on_unknown in (None, "retry"):
-        return retried_or_exhausted(cause, event, policy, wait=wait, proof=proof, last=last, outcome=outcome)
+        again = retried_or_exhausted(cause, event, policy, wait=wait, proof=proof, last=last, outcome=outcome)
+        # Remembered, so that its effect key stays whatever the next call meets.
+        return _doubtful(again, event)
     if policy.on_unknown == "hold":
         held = transitions.buried(cause, Reason.IN_DOUBT, outcome=outcome or Outcome.DEAD)
-        return replace(_heard(held, event, policy, proof), doubts=1)
+        return _doubtful(_heard(held, event, policy, proof), event)
     # Asking costs no attempt, so the last one is never the end before the verifier has been asked.
     delay = _within(max(policy.delay_after(1), wait or 0.0))
     asked = transitions.retried(
         cause, delay=delay, max_wait=policy.max_wait, outcome=outcome or Outcome.FAILED
     )
-    return replace(_heard(asked, event, policy, proof), doubts=1)
+    return _doubtful(_heard(asked, event, policy, proof), event)
 
 
 def timed_out(event: Event, policy: Policy) -> Ending:
@@ -213,6 +215,9 @@ def _told_to_wait(error: RateLimited, event: Event, kind: Kind) -> Ending:
 
 
 def _limited(cause: Failure, verdict: Verdict, event: Event, policy: Policy) -> Ending:
+    if verdict.reach is Reach.EVENT and verdict.effect is Effect.UNKNOWN:
+        # The provider refuses the very same request: an earlier one may have been applied.
+        return in_doubt(cause, event, policy, wait=closure(verdict.wait))
     if verdict.reach is Reach.EVENT:
         return transitions.released(cause, delay=closure(verdict.wait))
     scope = _scope(verdict.reach, event, policy)
@@ -238,9 +243,8 @@ def _already_there(cause: Failure, event: Event, policy: Policy, proof: Proof) -
     """The provider says that it has it. Only the verifier can tell whether that is this one."""
     if policy.on_unknown == "verify":
         asked = transitions.retried(cause, delay=0.0, max_wait=policy.max_wait)
-        return replace(_heard(asked, event, policy, proof), doubts=1)
-    held = transitions.buried(cause, Reason.IN_DOUBT)
-    return replace(_heard(held, event, policy, proof), doubts=1)
+        return _doubtful(_heard(asked, event, policy, proof), event)
+    return _doubtful(_heard(transitions.buried(cause, Reason.IN_DOUBT), event, policy, proof), event)
 
 
 def _unclassified(cause: Failure, verdict: Verdict, event: Event, policy: Policy, proof: Proof) -> Ending:
@@ -275,9 +279,18 @@ def own_circuit(event: Event, policy: Policy) -> Circuit | None:
     )
 
 
+def _doubtful(ending: Ending, event: Event) -> Ending:
+    doubts = max(1, event.doubts)
+    as_probe = ending.as_probe and replace(ending.as_probe, doubts=doubts)
+    return replace(ending, doubts=doubts, as_probe=as_probe)
+
+
 def _with_key(ending: Ending, event: Event, proof: Proof, verdict: Verdict | None = None) -> Ending:
-    """It is known that the call was not applied, so the next one is a new one for the provider too."""
-    if verdict is not None and verdict.effect is not Effect.NOT_APPLIED:
+    """It is known that the call was not applied, so the next one is a new one for the provider too.
+
+    Unless an earlier call is in doubt: the provider may know that one by the present key.
+    """
+    if event.doubts or (verdict is not None and verdict.effect is not Effect.NOT_APPLIED):
         return replace(ending, evidence=proof)
     return replace(ending, evidence=proof, effect_key=fresh_key(event))
 

@@ -36,5 +36,4 @@ def _budget(budget: ErrorBudget | None) -> pacing.ErrorBudget | None:
     """Counted per account and kind; what a provider counts over a wider scope is kept all the more."""
     if budget is None:
         return None
-    # The answer that reaches the number is the one that blocks.
-    return pacing.ErrorBudget(failures=max(1, budget.failures - 1), seconds=budget.seconds, keep=budget.keep)
+    return pacing.ErrorBudget(failures=budget.failures, seconds=budget.seconds, keep=budget.keep)

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from dlq_console.store.claim_sql import LIVE
+from dlq_console.store.claim_sql import RETRY
 from dlq_console.store.cursors import MAX_ID
 from dlq_console.store.lanes import promote
 from dlq_console.store.states import ALLOWED, Action, Reason, Status
@@ -30,7 +30,7 @@ def _allowed(action: Action) -> str:
 
 
 REPROCESS = f"""
-UPDATE {{event}} SET status = CASE WHEN lane IS NULL THEN 'pending' ELSE 'blocked' END, reason = NULL, cycle = cycle + 1, attempts = 0, priority = {LIVE},
+UPDATE {{event}} SET status = CASE WHEN lane IS NULL THEN 'pending' ELSE 'blocked' END, reason = NULL, cycle = cycle + 1, attempts = 0, priority = {RETRY},
     lease_epoch = lease_epoch + 1, finished_at = NULL, died_again = NULL, dispatched_at = NULL, dispatch_count = 0,
     max_attempts = CAST(:max_attempts AS integer), expires_at = NULL,
     due_at = {{now}} + {{interval[after]}}, next_run_at = {{now}} + {{interval[after]}},

@@ -10,10 +10,12 @@ from dlq_console.resilience import pacing
 from dlq_console.resilience.breaker import CircuitState
 from dlq_console.store.claim_sql import LIVE
 from dlq_console.store.door_acts import admitted, probe_token
-from dlq_console.store.doors import Door
+from dlq_console.store.doors import RAMP, Door
 from dlq_console.store.limits import NO_LIMITS, KindLimits
 from dlq_console.store.scope_names import Scope, method_scope, provider_scope
 
+#: After a closing of so many seconds a scope comes back slowly: much may have gathered behind it.
+WORTH_A_RAMP = 30.0
 #: A probe's permit outlives the time limit of its event by so much, in seconds.
 PERMIT_GRACE = 10.0
 
@@ -105,21 +107,31 @@ class _Choice:
 
     def changed(self) -> tuple[tuple[Door, Door], ...]:
         found = self.situation.doors
-        # A door without a row is written with its first result; nothing is locked that would keep two from making it.
-        pairs = (
-            (found[scope], after)
-            for scope, after in sorted(self.doors.items(), key=_in_order)
-            if scope in found
-        )
-        return tuple((before, after) for before, after in pairs if before != after)
+        pairs = ((found.get(scope) or Door(scope=scope), after) for scope, after in self.doors.items())
+        changed = [(before, after) for before, after in pairs if before != after]
+        return tuple(sorted(changed, key=lambda pair: (pair[1].scope.type, pair[1].scope.name)))
 
     def _has_room(self, kind: str, limits: KindLimits) -> bool:
         if limits.method.at_once is not None and self.running[kind] >= limits.method.at_once:
+            return False
+        if not self._comes_back(kind):
             return False
         if limits.writes_at_once is None or not limits.writes:
             return True
         writing = sum(count for name, count in self.running.items() if self.limits(name).writes)
         return writing < limits.writes_at_once
+
+    def _comes_back(self, kind: str) -> bool:
+        """Whether it is not too early for one more, where a provider's closing has just ended: one more each second."""
+        account = self.situation.account
+        for scope, running in (
+            (account, self.running.total()),
+            (method_scope(account.name, kind), self.running[kind]),
+        ):
+            most = _most_after_closing(self.door(scope), self.situation.now)
+            if most is not None and running >= most:
+                return False
+        return True
 
     def _may_fail(self, candidate: Candidate, limits: KindLimits) -> bool:
         """Whether the provider would put up with it, if it and all that run already failed."""
@@ -165,5 +177,8 @@ class _Choice:
         )
 
 
-def _in_order(item: tuple[Scope, Door]) -> tuple[str, str]:
-    return item[0].type, item[0].name
+def _most_after_closing(door: Door, now: float) -> int | None:
+    if door.provider_until is None or not 0 <= now - door.provider_until < RAMP:
+        return None
+    closed_for = door.provider_until - (door.closed_since or door.provider_until)
+    return None if closed_for < WORTH_A_RAMP else 1 + int(now - door.provider_until)

@@ -37,6 +37,8 @@ def room_sql(slots: str, *, without_workers: int) -> str:
 
 #: Condition on `a`, an account: something of it is guarded, so that it must be claimed from with care.
 GUARDED = "EXISTS (SELECT 1 FROM {scope} g WHERE g.account = a.account AND g.guarded > 0)"
+#: Condition on `e`, an event row: its provider is not known to limit its kind.
+UNLIMITED = "NOT EXISTS (SELECT 1 FROM {kind} u WHERE u.name = e.kind AND u.limits IS NOT NULL)"
 #: Condition on `e`, an event row: no closed method and no closed provider stands in its way.
 METHOD_AND_PROVIDER_OPEN = """
 NOT EXISTS (

@@ -33,6 +33,7 @@ from dlq_console.store.claim_sql import (
     RETRY,
     RUNNING,
     TAKE,
+    UNLIMITED,
     room_sql,
 )
 from dlq_console.store.cursors import MAX_ID
@@ -44,6 +45,8 @@ from dlq_console.store.store import Store
 
 Answer = TypeVar("Answer")
 
+#: Events at the head of each line of an account among which those with limits are looked for.
+NEAR_THE_HEAD = 20
 #: Accounts that one look for ready ones yields where all are served.
 MOST_ACCOUNTS = 50
 #: Without any announced worker (`run_due` in one process) there is no share to divide.
@@ -62,11 +65,24 @@ def _earliest(priority: int) -> str:
     )
 
 
+def _limited_near_the_head(priority: int) -> str:
+    head = (
+        f"SELECT e.kind FROM {{event}} e WHERE {READY} AND e.account = a.account AND e.priority = {priority} "
+        f"ORDER BY e.account, e.priority, e.next_run_at, e.id LIMIT {NEAR_THE_HEAD}"
+    )
+    return f"EXISTS (SELECT 1 FROM ({head}) AS h JOIN {{kind}} k ON k.name = h.kind AND k.limits IS NOT NULL)"
+
+
+#: Whether an event of a kind with limits stands near the head of the account's line; none is claimed plainly.
+_LIMITED_AHEAD = f"""
+(EXISTS (SELECT 1 FROM {{kind}} WHERE limits IS NOT NULL)
+    AND ({" OR ".join(_limited_near_the_head(priority) for priority in (LIVE, RETRY, BULK))}))
+"""
 _SCOPE = "FROM {scope} s WHERE s.type = 'account' AND s.name = a.account"
 #: No join: the walk below stops at the limit only if nothing needs all of its rows at once.
 _READY_NAMES = f"""
 SELECT a.account, (SELECT s.max_running {_SCOPE}) AS max_running, {RUNNING} AS running, {SLOTS} AS slots,
-    {GUARDED} AS guarded
+    ({GUARDED} OR {_LIMITED_AHEAD}) AS guarded
 FROM names a WHERE a.account IS NOT NULL AND NOT EXISTS (SELECT 1 {_SCOPE} AND NOT {ACCOUNT_OPEN})
     AND ({" OR ".join(f"{_earliest(priority)} <= {{now}}" for priority in (LIVE, RETRY, BULK))})
 LIMIT :most
@@ -101,7 +117,7 @@ _RETURNING = ", ".join(EVENT_COLUMNS)
 _CANDIDATES = f"""
     SELECT e.id FROM {{event}} e
     WHERE {READY} AND e.account = a.account AND e.priority = p.priority AND {NOW_DUE}
-        AND {METHOD_AND_PROVIDER_OPEN} AND {IS_FIRST}
+        AND {METHOD_AND_PROVIDER_OPEN} AND {UNLIMITED} AND {IS_FIRST}
     ORDER BY e.account, e.priority, e.next_run_at, e.id LIMIT a.room FOR NO KEY UPDATE SKIP LOCKED
 """
 
@@ -137,7 +153,7 @@ UPDATE {{event}} AS e SET {TAKE}
 WHERE {READY} AND e.id IN (
     SELECT e.id FROM {{event}} e
     WHERE {READY} AND e.account = :account AND e.priority = :priority AND {NOW_DUE}
-        AND {METHOD_AND_PROVIDER_OPEN} AND {IS_FIRST}
+        AND {METHOD_AND_PROVIDER_OPEN} AND {UNLIMITED} AND {IS_FIRST}
     ORDER BY e.account, e.priority, e.next_run_at, e.id LIMIT :room
 )
 RETURNING {_RETURNING}
@@ -147,7 +163,8 @@ _ROOM_OF_EVENT = _ROOM.replace("a.account", "e.account")
 CLAIM_ONE = f"""
 UPDATE {{event}} AS e SET {TAKE}
 WHERE e.id = :id AND (CAST(:epoch AS bigint) IS NULL OR e.lease_epoch = CAST(:epoch AS bigint))
-    AND {READY} AND {NOW_DUE} AND {METHOD_AND_PROVIDER_OPEN} AND {IS_FIRST} AND EXISTS (
+    AND {READY} AND {NOW_DUE} AND {METHOD_AND_PROVIDER_OPEN} AND {UNLIMITED}
+    AND {IS_FIRST} AND EXISTS (
     SELECT 1 FROM (SELECT 1 AS one) o LEFT JOIN {{scope}} s ON s.type = 'account' AND s.name = e.account
     WHERE {ACCOUNT_OPEN} AND NOT {GUARDED.replace("a.account", "e.account")} AND {_ROOM_OF_EVENT} > 0 AND (s.max_running IS NULL OR :locked = 1)
 )
@@ -158,7 +175,8 @@ SELECT s.name FROM {scope} s JOIN {event} e ON e.account = s.name
 WHERE e.id = :id AND s.type = 'account' AND s.max_running IS NOT NULL FOR NO KEY UPDATE OF s
 """
 GUARDED_ACCOUNT_OF = f"""
-SELECT e.account FROM {{event}} e WHERE e.id = :id AND {GUARDED.replace("a.account", "e.account")}
+SELECT e.account FROM {{event}} e WHERE e.id = :id AND {READY}
+    AND ({GUARDED.replace("a.account", "e.account")} OR NOT {UNLIMITED})
 """
 IS_READY = f"SELECT 1 FROM {{event}} e WHERE e.id = :id AND {READY}"
 

@@ -27,6 +27,8 @@ PauseCause = Literal["person", "auth"]
 
 #: Stands for "not by itself"; both databases hold it.
 NEVER = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
+#: How long a scope takes to come back to full speed after its provider had closed it, in seconds.
+RAMP = 10.0
 #: Marks of an account, a method or a provider: how carefully its events are claimed.
 FREE, LIMITED, PROBING = 0, 1, 2
 
@@ -94,6 +96,8 @@ class Door:
     paced_until: float | None = None
     closed_until: float | None = None
     closed_since: float | None = None
+    #: Whether it has no row yet.
+    is_new: bool = True
 
 
 #: Computes what becomes of a door; the second argument is the database's time in seconds since 1970.
@@ -154,7 +158,15 @@ def mark(door: Door) -> int:
     """How carefully its events must be claimed."""
     if door.circuit.state is not CircuitState.CLOSED:
         return PROBING
-    return LIMITED if door.limited else FREE
+    # A scope that its provider had closed comes back slowly, see `choosing.py`; `settled` ends that.
+    return LIMITED if door.limited or door.provider_until is not None else FREE
+
+
+def settled(door: Door, now: float) -> Door:
+    """The door without what lies behind it: a closing of its provider after which it has come back to full speed."""
+    if door.provider_until is None or door.provider_until + RAMP > now:
+        return door
+    return replace(door, provider_until=None, provider_reason=None)
 
 
 def is_watched(door: Door) -> bool:
@@ -169,12 +181,17 @@ def change(store: Store, connection: Connection, scope: Scope, act: Act) -> Door
     """Do something to a door, in the transaction of `connection`; its row is locked until that ends."""
     found = _load(store, connection, scope)
     if found is None:
-        connection.execute(store.statement(CREATE), _key(scope))
+        create(store, connection, scope)
         found = _load(store, connection, scope)
     if found is None:
         raise LookupError(f"The scope {scope.type} {scope.name} vanished.")
     before, now = found
     return save(store, connection, before, act(before, now), now)
+
+
+def create(store: Store, connection: Connection, scope: Scope) -> None:
+    """Make the row of a door, if there is none."""
+    connection.execute(store.statement(CREATE), _key(scope))
 
 
 def change_all(store: Store, connection: Connection, changes: Iterable[DoorChange]) -> None:
@@ -246,6 +263,7 @@ def from_row(row: Any) -> tuple[Door, float]:
         paced_until=_seconds(row["paced_until"]),
         closed_until=_seconds(row["closed_until"]),
         closed_since=_seconds(row["closed_since"]),
+        is_new=False,
     )
     return door, now
 

@@ -88,13 +88,11 @@ def claim_one_guarded(
 
 
 def _situation(store: Store, connection: Connection, account: str, slots: int, limit: int) -> Situation:
-    locked = DOORS if store.sqlite else DOORS + " FOR NO KEY UPDATE"
-    rows = connection.execute(store.statement(locked), {"account": account}).mappings().all()
-    found: dict[Scope, Door] = {}
-    now = 0.0
-    for row in rows:
-        door, now = doors.from_row(row)
-        found[door.scope] = door
+    found, now = _locked_doors(store, connection, account)
+    if account_scope(account) not in found:
+        # Its row is what keeps two workers from choosing at the same moment.
+        doors.create(store, connection, account_scope(account))
+        found, now = _locked_doors(store, connection, account)
     room = connection.execute(store.statement(ROOM), {"account": account, "slots": slots}).scalar() or 0
     running = connection.execute(store.statement(RUNNING), {"account": account}).all()
     return Situation(
@@ -105,6 +103,15 @@ def _situation(store: Store, connection: Connection, account: str, slots: int, l
         running={row.kind: row.running for row in running},
         now=now,
     )
+
+
+def _locked_doors(store: Store, connection: Connection, account: str) -> tuple[dict[Scope, Door], float]:
+    locked = DOORS if store.sqlite else DOORS + " FOR NO KEY UPDATE"
+    read = [
+        doors.from_row(row)
+        for row in connection.execute(store.statement(locked), {"account": account}).mappings()
+    ]
+    return {door.scope: door for door, _ in read}, max((now for _, now in read), default=0.0)
 
 
 def _due(store: Store, connection: Connection, account: str, situation: Situation) -> list[Candidate]:
@@ -123,6 +130,8 @@ def _take(
 ) -> list[Event]:
     # The doors first: a probe is known by having started after its door was written.
     for before, after in chosen.changed:
+        if before.is_new:
+            doors.create(store, connection, before.scope)
         doors.save(store, connection, before, after, chosen.now)
     events = []
     for id_ in chosen.ids:

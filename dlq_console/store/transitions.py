@@ -10,13 +10,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import Connection
 
 from dlq_console.resilience.breaker import CircuitBreakerConfig
 from dlq_console.resilience.breaker.window import GOOD, Evidence
-from dlq_console.store import doors
+from dlq_console.store import acts, doors
 from dlq_console.store.claim_sql import RETRY
 from dlq_console.store.direct import execute
 from dlq_console.store.door_acts import ACCOUNT_CIRCUIT, NOTHING, is_probe, reported
@@ -24,7 +24,7 @@ from dlq_console.store.doors import DoorChange
 from dlq_console.store.events import EVENT_COLUMNS, Event, event_from_row
 from dlq_console.store.lanes import promote
 from dlq_console.store.scope_names import Scope, account_scope
-from dlq_console.store.states import Again, Outcome, Reason
+from dlq_console.store.states import Again, Outcome, Reason, Status
 from dlq_console.store.store import Store
 
 _HELD = "id = :id AND status = 'running' AND lease_epoch = :epoch"
@@ -55,6 +55,12 @@ WHERE {_HELD}
 RELEASE = f"""
 UPDATE {{event}} SET status = 'pending', attempts = attempts - 1, total_attempts = total_attempts - 1,
     next_run_at = {{now}} + {{interval[delay]}}, {_LET_GO}
+WHERE {_HELD}
+"""
+#: Unspent as above: nothing was called.
+SUPERSEDE = f"""
+UPDATE {{event}} SET status = 'discarded', reason = '{Reason.SUPERSEDED}', superseded_by = CAST(:newer AS bigint),
+    finished_at = {{now}}, attempts = attempts - 1, total_attempts = total_attempts - 1, {_LET_GO}
 WHERE {_HELD}
 """
 #: The verifier was asked; that was no attempt, but it used a claim, so the total goes on counting.
@@ -196,7 +202,7 @@ class Circuit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """How a run ends: the guarded UPDATE with its values, and what its attempt row says. Made by the four below.
+    """How a run ends: the guarded UPDATE with its values, and what its attempt row says. Made by the functions below.
 
     Attributes:
         template: the UPDATE.
@@ -205,11 +211,12 @@ class Ending:
         failure: what went wrong.
         wait: seconds until the next run.
         doubts: 0 where it is known whether the outside system has it, else how often its verifier was asked in vain,
-            plus one.
+            plus one; None where the run has told nothing about that.
         effect_key: the new one, once it is known that the old one's call was not applied.
         evidence: what the run proved to the circuit.
         circuit: which one hears it; None for the account's.
         doors: what else it does to doors.
+        audited: what the audit says that the hub did, and to what it refers.
         as_probe: how it ends instead, if it was the probe of a circuit behind which others fail too.
     """
 
@@ -218,17 +225,18 @@ class Ending:
     outcome: Outcome
     failure: Failure | None = None
     wait: float | None = None
-    doubts: int = 0
+    doubts: int | None = None
     effect_key: str | None = None
     evidence: Evidence = NOTHING
     circuit: Circuit | None = None
     doors: tuple[DoorChange, ...] = ()
+    audited: tuple[Literal["supersede"], str] | None = None
     as_probe: Ending | None = None
 
     @property
     def is_last(self) -> bool:
         """Whether the event will not run again by itself."""
-        return self.template in (COMPLETE, BURY)
+        return self.template in (COMPLETE, BURY, SUPERSEDE)
 
 
 def completed(result: str | None, *, warning: Failure | None = None) -> Ending:
@@ -269,6 +277,16 @@ def released(failure: Failure | None = None, *, delay: float = 0) -> Ending:
     """
     return Ending(
         template=RELEASE, values={"delay": delay}, outcome=Outcome.RELEASED, failure=failure, wait=delay
+    )
+
+
+def superseded(newer: int) -> Ending:
+    """running -> discarded, unspent: `newer`, a later event of its entity, has made it needless."""
+    return Ending(
+        template=SUPERSEDE,
+        values={"newer": newer},
+        outcome=Outcome.RELEASED,
+        audited=("supersede", str(newer)),
     )
 
 
@@ -340,6 +358,18 @@ def _end_in(
 ) -> bool:
     """The event and its attempt; the next event of its lane is let go in the same transaction."""
     ended = _write_end(store, connection, event, ending, lapsed_only=lapsed_only)
+    if ended and ending.audited is not None:
+        action, subject = ending.audited
+        acts.record(
+            store,
+            connection,
+            actor="hub",
+            action=action,
+            event_id=event.id,
+            subject=subject,
+            before=Status.RUNNING,
+            after=Status.DISCARDED,
+        )
     if ended and event.lane is not None and ending.is_last:
         promote(store, connection, event.lane)
     return ended
@@ -430,7 +460,7 @@ def _attempt(event: Event, ending: Ending) -> dict[str, Any]:
         "traceback": failure and failure.traceback,
         "verdict": failure and failure.verdict,
         "fingerprint": failure and failure.fingerprint,
-        "doubts": ending.doubts,
+        "doubts": event.doubts if ending.doubts is None else ending.doubts,
         "effect_key": ending.effect_key,
         **asdict(failure.judgement if failure else NO_JUDGEMENT),
     }

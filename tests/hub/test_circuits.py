@@ -15,7 +15,9 @@ from dlq_console.clock import utc_now
 from dlq_console.errors import EventNotFound, PayloadRefused
 from dlq_console.hub import doors as hub_doors
 from dlq_console.hub import endings
+from dlq_console.hub.failures import failure
 from dlq_console.resilience import CircuitBreakerConfig
+from dlq_console.resilience.breaker.window import Evidence
 from dlq_console.store import claims, doors, transitions
 from dlq_console.store.door_acts import probe_token
 from dlq_console.store.events import Event
@@ -290,10 +292,10 @@ def test_a_late_result_of_an_older_generation_decides_nothing(hub: Hub, erp: Erp
     hub.clock.advance(OPEN_FOR + 1)
     [probe] = _claim(hub.store)
     failing = endings.retried_or_exhausted(
-        endings.failure("TransientError", "down", verdict="transient"),
+        failure("TransientError", "down", verdict="transient"),
         early[1],
         erp.policy,
-        proof=endings.Proof(failed=1, error="TransientError"),
+        proof=Evidence(failed=1, error="TransientError"),
     )
     assert transitions.end(hub.store, early[1], failing)
     assert _state(hub) == "half_open"
@@ -319,10 +321,10 @@ def test_one_event_is_claimed_by_its_message_as_the_door_allows(hub: Hub, erp: E
 def test_many_results_at_once_are_counted_one_by_one(hub: Hub, erp: Erp) -> None:
     erp.enqueue(6)
     runs = _claim(hub.store, limit=6)
-    cause = endings.failure("TransientError", "down", verdict="transient")
+    cause = failure("TransientError", "down", verdict="transient")
     failing = [
         endings.retried_or_exhausted(
-            cause, event, erp.policy, proof=endings.Proof(failed=1, error="TransientError")
+            cause, event, erp.policy, proof=Evidence(failed=1, error="TransientError")
         )
         for event in runs
     ]
