@@ -22,12 +22,16 @@ from dlq_console import (
     Run,
     TransientError,
 )
+from dlq_console.resilience.breaker.config import CircuitBreakerConfig
 from tests.chaos.documents import KINDS
 
 #: Seconds that a handler waits for an answer of the ERP.
 PATIENCE = 0.7
 #: Where the ERP is; its address outlives its crashes.
 ERP = urlsplit(os.environ["CHAOS_ERP_URL"]).netloc
+
+#: The ERP is healthy again soon, and all have to end soon after that (seconds).
+CIRCUIT = CircuitBreakerConfig(recovery_timeout=1.0)
 
 hub = Hub()
 
@@ -81,5 +85,6 @@ for kind, (order, stops) in KINDS.items():
         timeout=5,
         order=order,
         on_dead=None if order == "none" else "block" if stops else "skip",
+        breaker=CIRCUIT,
     )
     hub.handler(kind, policy=policy)(HANDLERS.get(kind, call))

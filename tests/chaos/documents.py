@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-#: Accounts of the ERP. Each is fed by one shop, because the order of a lane is that of one producer.
+#: Accounts of the ERP. Each is fed by every shop, so that several producers feed a lane.
 ACCOUNTS = tuple(f"branch-{number:02}" for number in range(20))
 SHOPS = 2
 
@@ -87,7 +87,7 @@ def chunks(seed: int, shop: int, events: int) -> Iterator[Chunk]:
 
 
 def _document(random: Random, shop: int, number: int) -> Document:
-    place = random.randrange(shop, len(ACCOUNTS), SHOPS)
-    kind = random.choice(_KINDS_OF_ACCOUNTS[place // SHOPS % len(_KINDS_OF_ACCOUNTS)])
+    place = random.randrange(len(ACCOUNTS))
+    kind = random.choice(_KINDS_OF_ACCOUNTS[place % len(_KINDS_OF_ACCOUNTS)])
     key = random.choice(_KEYS) if KINDS[kind][0] == "key" else None
     return Document(kind, ACCOUNTS[place], f"{shop}-{number:05}", key, random.random() < _REFUSED)

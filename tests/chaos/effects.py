@@ -1,13 +1,14 @@
 """Did anything take place twice, or not at all? The ledger of the ERP is compared with what the hub believes.
 
-An effect key that was applied is recognised by the ERP, so what is looked for is an effect under two keys, and a call
-that was not needed: a run whose answer is known must never be repeated. Only an attempt that nobody knows the outcome of
-may be followed by a second call for the same effect.
+An effect key that was applied is recognised by the ERP, so what is looked for is a document that was applied under two keys
+(it may be sent under a new one once the ERP has refused the first), and a call that was not needed: a run whose answer is
+known must never be repeated. Only an attempt that nobody knows the outcome of may be followed by a second call for the
+same effect.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from tests.chaos.history import History
@@ -16,37 +17,30 @@ from tests.chaos.record import Entry, EventRow, Record
 #: Errors after which nobody can know whether the ERP has applied the document.
 IN_DOUBT = {"TimeoutError", "ConnectionError", "OutcomeUnknown", "TimeLimitExceeded", "WorkerDied"}
 
-Key = tuple[str, str]
+#: Account and document; each event has a document of its own.
+Effect = tuple[str, str]
 
 
 def complaints(record: Record) -> Iterator[str]:
     """Effects that are too many, missing, or of nobody."""
-    applied = _by_key(entry for entry in record.ledger if entry.what == "applied")
-    yield from (f"the effect {key} took place {times} times" for key, times in applied.items() if times > 1)
-    yield from _documents_under_two_keys(record)
-    known = {(event.account, event.effect_key) for event in record.events}
-    yield from (f"the effect {key} belongs to no event" for key in applied.keys() - known)
+    applied = _by_document(entry for entry in record.ledger if entry.what == "applied")
+    yield from (
+        f"the effect {effect} took place {times} times" for effect, times in applied.items() if times > 1
+    )
+    known = {(event.account, event.entity_id) for event in record.events}
+    yield from (f"the effect {effect} belongs to no event" for effect in applied.keys() - known)
     sent = [entry for entry in record.ledger if not entry.echo]
-    calls, repeats = _by_key(sent), _by_key(entry for entry in sent if entry.what == "repeated")
+    calls, repeats = _by_document(sent), _by_document(entry for entry in sent if entry.what == "repeated")
     history = History(record)
     for event in record.events:
-        key = event.account, event.effect_key
-        wrong = _wrong(history, event, applied[key], calls[key], repeats[key])
+        effect = event.account, event.entity_id
+        wrong = _wrong(history, event, applied[effect], calls[effect], repeats[effect])
         if wrong:
             yield f"{wrong}: {history.told(event)}"
 
 
-def _by_key(entries: Iterable[Entry]) -> Counter[Key]:
-    return Counter((entry.account, entry.key) for entry in entries)
-
-
-def _documents_under_two_keys(record: Record) -> Iterator[str]:
-    keys: dict[str, set[str]] = defaultdict(set)
-    for entry in record.ledger:
-        keys[entry.entity].add(entry.key)
-    for entity, used in keys.items():
-        if len(used) > 1:
-            yield f"the document {entity} was sent under {len(used)} effect keys"
+def _by_document(entries: Iterable[Entry]) -> Counter[Effect]:
+    return Counter((entry.account, entry.entity) for entry in entries)
 
 
 def _wrong(history: History, event: EventRow, applied: int, calls: int, repeats: int) -> str | None:

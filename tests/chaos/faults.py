@@ -13,6 +13,7 @@ from random import Random
 
 import psutil
 
+from tests.chaos.brokers import Broker
 from tests.chaos.crew import Crew
 from tests.chaos.documents import ACCOUNTS
 from tests.chaos.erp import write_faults
@@ -54,9 +55,11 @@ class Faults:
         self.struck: Counter[str] = Counter()
         self.missed: Counter[str] = Counter()
         self._deeds = self._of_processes() | self._of_servers()
+        if servers.broker is not None:
+            self._deeds |= self._of_broker(servers.broker)
 
-    def perform(self, fault: Fault) -> None:
-        """Let it happen."""
+    def perform(self, fault: Fault) -> bool:
+        """Let it happen; False if there was nothing to strike."""
         name, _, behaviour = fault.name.partition("_")
         choice = fault.choose()
         if fault.name in self._deeds:
@@ -68,6 +71,7 @@ class Faults:
                 self._operators.ask(fault.name, Random(choice.random()))
             struck = True
         (self.struck if struck else self.missed)[fault.name] += 1
+        return struck
 
     def end_due(self) -> None:
         """End the faults whose time is over, or whose moment has come."""
@@ -131,30 +135,32 @@ class Faults:
 
             return deed
 
-        def stop_redis(fault: Fault, _: Random) -> bool:
-            assert servers.broker is not None
-            servers.broker.stop()
-            self._later(fault.lasts, servers.restore)
-            return True
-
-        def pause_redis(fault: Fault, _: Random) -> bool:
-            servers.pause_redis(fault.lasts)
-            return True
-
-        def flush_redis(_fault: Fault, _: Random) -> bool:
-            servers.flush_redis()
-            return True
-
         return {
             "postgres_restarts": stop_postgres(crash=False),
             "postgres_crashes": stop_postgres(crash=True),
             "backends_terminated": lambda _, choice: servers.terminate_backends(choice) > 0,
             "sqlite_held": self._hold_sqlite,
-            "redis_restarts": stop_redis,
-            "redis_paused": pause_redis,
-            "redis_flushed": flush_redis,
-            "messages_doubled": lambda _, choice: servers.double_messages(choice) > 0,
-            "messages_dropped": lambda _, choice: servers.drop_messages(choice) > 0,
+        }
+
+    def _of_broker(self, broker: Broker) -> dict[str, Deed]:
+        def stop(fault: Fault, _: Random) -> bool:
+            broker.server.stop()
+            self._later(fault.lasts, self._servers.restore)
+            return True
+
+        def freeze(fault: Fault, _: Random) -> bool:
+            if not broker.server.running:
+                return False
+            broker.freeze(fault.lasts)
+            self._later(fault.lasts, self._servers.restore)
+            return True
+
+        return {
+            "broker_restarts": stop,
+            "broker_frozen": freeze,
+            "broker_emptied": lambda *_: broker.empty(),
+            "messages_doubled": lambda _, choice: broker.double(choice) > 0,
+            "messages_dropped": lambda _, choice: broker.drop(choice) > 0,
         }
 
     def _freeze(self, stopped: Sequence[psutil.Process], seconds: float) -> bool:

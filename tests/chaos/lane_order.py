@@ -2,7 +2,8 @@
 
 No event of a lane may begin, or have its effect, before each earlier one is out of its way: done, or let go. An event is
 let go when it dies and does not stop its lane, and when a person discards or skips it. From that moment on it may be
-overtaken, also after a reprocess; nothing else may be.
+overtaken, also after a reprocess. Nothing else may be, but for two events that two shops handed over at the same moment.
+Earlier is what has the lower id.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from tests.chaos.handovers import Handovers
 from tests.chaos.history import History
 from tests.chaos.record import EventRow, Record
 
@@ -21,22 +23,23 @@ NEVER = float("inf")
 
 def complaints(record: Record) -> Iterator[str]:
     """Events of a lane that ran beside or before an earlier one, or whose effects came in another order."""
-    history, let_go = History(record), moments_let_go(record)
+    history, let_go, handovers = History(record), moments_let_go(record), Handovers(record.promises)
     for lane, events in _lanes(record).items():
-        yield from _begun_too_early(lane, events, history, let_go)
+        yield from _begun_too_early(lane, events, history, _moments_out(events, history, let_go), handovers)
         yield from _at_the_same_time(lane, events, history)
     for later, earlier in overtakes(record):
-        if let_go.get(earlier, NEVER) > history.begun(later) + TICK:
+        was_let_go = let_go.get(earlier, NEVER) <= history.begun(later) + TICK
+        if not was_let_go and not handovers.at_the_same_moment(later, earlier):
             yield f"the effect of event {later} came before that of event {earlier}, which had not been let go"
 
 
 def overtakes(record: Record) -> list[tuple[int, int]]:
     """(later, earlier) event of one lane where the effect of the later one came first; some of them are legal."""
-    of_key = {(event.account, event.effect_key): event for event in record.events}
+    of_document = {(event.account, event.entity_id): event for event in record.events}
     seen: dict[str, list[int]] = defaultdict(list)
     found = []
     for entry in record.ledger:
-        event = of_key.get((entry.account, entry.key))
+        event = of_document.get((entry.account, entry.entity))
         if entry.what == "applied" and event is not None and event.lane is not None:
             found += [(other, event.id) for other in seen[event.lane] if other > event.id]
             seen[event.lane].append(event.id)
@@ -73,17 +76,24 @@ def _lanes(record: Record) -> dict[str, list[EventRow]]:
     return lanes
 
 
-def _begun_too_early(
-    lane: str, events: Sequence[EventRow], history: History, let_go: dict[int, float]
-) -> Iterator[str]:
-    free, blamed = 0.0, 0
+def _moments_out(events: Sequence[EventRow], history: History, let_go: dict[int, float]) -> dict[int, float]:
+    """Event -> since when it is out of the way of those behind it: done or let go."""
+    moments = {}
     for event in events:
-        if history.begun(event.id) < free - TICK:
-            yield f"event {event.id} of {lane} began before event {blamed} was out of its way"
         done = [each.ended_at for each in history.attempts[event.id] if each.outcome == "done"]
-        out = min([*done, let_go.get(event.id, NEVER)])
-        if out > free:
-            free, blamed = out, event.id
+        moments[event.id] = min([*done, let_go.get(event.id, NEVER)])
+    return moments
+
+
+def _begun_too_early(
+    lane: str, events: Sequence[EventRow], history: History, out: dict[int, float], handovers: Handovers
+) -> Iterator[str]:
+    for place, event in enumerate(events):
+        begun = history.begun(event.id)
+        for earlier in events[:place]:
+            if begun < out[earlier.id] - TICK and not handovers.at_the_same_moment(event.id, earlier.id):
+                yield f"event {event.id} of {lane} began before event {earlier.id} was out of its way"
+                break
 
 
 def _at_the_same_time(lane: str, events: Sequence[EventRow], history: History) -> Iterator[str]:

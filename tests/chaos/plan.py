@@ -49,9 +49,9 @@ SQLITE: Deck = {"sqlite_held": (0.5, 3, 2)}
 BROKER: Deck = {
     "kill_scheduler": (0, 0, 1),
     "freeze_scheduler": (1, 6, 1),
-    "redis_restarts": (0.2, 1.5, 1),
-    "redis_flushed": (0, 0, 2),
-    "redis_paused": (1, 4, 1),
+    "broker_restarts": (0.2, 1.5, 1),
+    "broker_emptied": (0, 0, 2),
+    "broker_frozen": (1, 4, 1),
     "messages_doubled": (0, 0, 3),
     "messages_dropped": (0, 0, 3),
 }
@@ -61,8 +61,12 @@ DECKS: dict[str, Deck] = {
     "postgres-celery": PROCESSES | ERP | OPERATORS | POSTGRES | BROKER,
     "postgres-table": PROCESSES | ERP | OPERATORS | POSTGRES,
     "sqlite-table": PROCESSES | ERP | OPERATORS | SQLITE,
+    "postgres-rabbitmq": PROCESSES | ERP | OPERATORS | POSTGRES | BROKER,
 }
 SETUPS = tuple(DECKS)
+#: The storms of every run of the suite: always the same plans, in the set-ups that it can afford.
+SHORT_SEED, SHORT_STORM = 940, 20.0
+SHORT_SETUPS = ("postgres-celery", "postgres-table", "sqlite-table")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,25 +97,25 @@ class Fault:
 def plan(setup: str, seed: int, seconds: float) -> list[Fault]:
     """The faults of one storm, in order.
 
-    They are dealt from a shuffled deck that is shuffled anew once it is empty, so that none is left out by chance.
+    First comes one of each kind, however short the storm is, and then the deck, shuffled anew whenever it is empty.
     """
     random = Random(f"faults:{setup}:{seed}")
-    faults: list[Fault] = []
-    cards: list[str] = []
-    at = CALM
-    while at < seconds:
-        cards = cards or _shuffled(random, DECKS[setup])
-        name = cards.pop()
-        shortest, longest, _ = DECKS[setup][name]
-        faults.append(Fault(at, name, random.uniform(shortest, longest), random.randrange(1_000_000)))
-        at += random.uniform(0, 2 * GAP)
-    return faults
+    deck = DECKS[setup]
+    cards = _shuffled(random, list(deck))
+    number = max(len(cards), round((seconds - CALM) / GAP))
+    while len(cards) < number:
+        cards += _shuffled(random, [name for name, (_, _, times) in deck.items() for _ in range(times)])
+    moments = sorted(random.uniform(CALM, seconds) for _ in range(number))
+    return [_fault(random, at, name, deck) for at, name in zip(moments, cards, strict=False)]
 
 
-def _shuffled(random: Random, deck: Deck) -> list[str]:
-    cards = [name for name, (_, _, times) in deck.items() for _ in range(times)]
-    random.shuffle(cards)
-    return cards
+def _shuffled(random: Random, cards: list[str]) -> list[str]:
+    return random.sample(cards, len(cards))
+
+
+def _fault(random: Random, at: float, name: str, deck: Deck) -> Fault:
+    shortest, longest, _ = deck[name]
+    return Fault(at, name, random.uniform(shortest, longest), random.randrange(1_000_000))
 
 
 def described(setup: str, seed: int, faults: Sequence[Fault], seconds: float) -> str:

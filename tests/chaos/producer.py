@@ -45,7 +45,8 @@ class Ledger:
         self.chunks = whole[0].count(b"\n") + len(whole[1])
 
     def write(self, documents: Sequence[Document], made: Sequence[Enqueued]) -> None:
-        """Keep the ids of one chunk, for good."""
+        """Keep the ids of one chunk that was committed just now, for good."""
+        at = time.monotonic()
         promises = [
             {
                 "id": one.id,
@@ -54,6 +55,7 @@ class Ledger:
                 "account": document.account,
                 "lane": document.lane,
                 "stops": document.stops,
+                "at": at,
             }
             for document, one in zip(documents, made, strict=True)
         ]

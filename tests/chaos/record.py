@@ -21,7 +21,11 @@ _TIMES = {"at", "started_at", "ended_at"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """What a shop was told that it has handed over, and how it knows that this is to be treated."""
+    """What a shop was told that it has handed over, and how it knows that this is to be treated.
+
+    Attributes:
+        at: when it was told, by the monotonic clock of the machine.
+    """
 
     id: int
     entity: str
@@ -29,6 +33,7 @@ class Promise:
     account: str
     lane: str | None
     stops: bool
+    at: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

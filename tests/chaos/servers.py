@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
 import psycopg
-import redis
 
 from dlq_console.store.migrate import upgrade
+from tests.chaos.brokers import Broker, RabbitBroker, RedisBroker
 from tests.services.postgres import PostgresServer
-from tests.services.process import POLL_SECONDS
+from tests.services.rabbitmq import RabbitServer
 from tests.services.redis import RedisServer
 
 #: A commit that was answered is in the hands of the operating system and so survives the death of the server, which is
 #: all that dies here.
 KEPT = {"synchronous_commit": "on"}
-#: Queues of the hub on the broker.
-QUEUES = "erp.*"
 _RUNNING = "SELECT id, lease_epoch, lease_owner FROM dlq_event WHERE status = 'running'"
-#: So often waiting messages are looked for.
-LOOKS = 20
 
 
 @dataclass
@@ -36,7 +31,7 @@ class Servers:
     database_url: str
     database: str
     postgres: PostgresServer | None = None
-    broker: RedisServer | None = None
+    broker: Broker | None = None
 
     @property
     def settings(self) -> dict[str, str]:
@@ -95,60 +90,13 @@ class Servers:
             let_go.wait(seconds)
             connection.execute("ROLLBACK")
 
-    def pause_redis(self, seconds: float) -> None:
-        """Let it accept and not answer."""
-        self._on_redis(lambda client: client.client_pause(int(seconds * 1000)))
-
-    def flush_redis(self) -> None:
-        """Let it forget everything."""
-        self._on_redis(lambda client: client.flushall())
-
-    def double_messages(self, choice: Random) -> int:
-        """Put a copy behind some of the waiting messages; returns how many."""
-        return self._with_messages(choice, _double)
-
-    def drop_messages(self, choice: Random) -> int:
-        """Take some of the waiting messages away; returns how many."""
-        return self._with_messages(choice, _drop)
-
-    def _with_messages(self, choice: Random, act: Callable[[redis.Redis, str], int]) -> int:
-        changed = 0
-
-        def some(client: redis.Redis) -> None:
-            nonlocal changed
-            queues = sorted(client.scan_iter(QUEUES, _type="list"))
-            for queue in choice.sample(queues, (len(queues) + 1) // 2):
-                changed += act(client, queue)
-
-        # Messages rarely wait for long, so it is looked for them more than once.
-        for _ in range(LOOKS):
-            self._on_redis(some)
-            if changed:
-                break
-            time.sleep(POLL_SECONDS)
-        return changed
-
-    def _on_redis(self, act: Callable[[redis.Redis], object]) -> None:
-        assert self.broker is not None
-        with suppress(redis.RedisError), self.broker.client(timeout=0.5) as client:
-            act(client)
-
-
-def _double(client: redis.Redis, queue: str) -> int:
-    waiting = client.lrange(queue, 0, -1)
-    return len(waiting) if waiting and client.rpush(queue, *waiting) else 0
-
-
-def _drop(client: redis.Redis, queue: str) -> int:
-    return int(client.lpop(queue) is not None)
-
 
 @contextmanager
 def servers_of(setup: str, folder: Path) -> Iterator[Servers]:
     """The servers of a set-up with an empty, migrated database, inside the block."""
     database, _, mode = setup.partition("-")
     with ExitStack() as stack:
-        broker = stack.enter_context(RedisServer()) if mode == "celery" else None
+        broker = _broker(stack, mode)
         if database == "sqlite":
             path = folder / "storm.db"
             servers = Servers(f"sqlite:///{path}", str(path), None, broker)
@@ -157,3 +105,11 @@ def servers_of(setup: str, folder: Path) -> Iterator[Servers]:
             servers = Servers(server.create_database("storm"), "storm", server, broker)
         upgrade(servers.database_url)
         yield servers
+
+
+def _broker(stack: ExitStack, mode: str) -> Broker | None:
+    if mode == "celery":
+        return RedisBroker(stack.enter_context(RedisServer()))
+    if mode == "rabbitmq":
+        return RabbitBroker(stack.enter_context(RabbitServer()))
+    return None

@@ -12,8 +12,16 @@ from tests.chaos.record import AttemptRow, AuditRow, Entry, EventRow, Promise, R
 LANE = "branch-00|red"
 
 
-def promise(id_: int, *, stops: bool = False) -> Promise:
-    return Promise(id=id_, entity=f"e{id_}", kind="price.change", account="branch-00", lane=LANE, stops=stops)
+def promise(id_: int, *, stops: bool = False, at: float | None = None) -> Promise:
+    return Promise(
+        id=id_,
+        entity=f"e{id_}",
+        kind="price.change",
+        account="branch-00",
+        lane=LANE,
+        stops=stops,
+        at=id_ if at is None else at,
+    )
 
 
 def event(id_: int, status: str = "done", reason: str | None = None, **changed: object) -> EventRow:
@@ -107,9 +115,29 @@ DOUBTED = Record(
     audit=[],
     ledger=[entry(1), entry(1, "repeated", echo=True), entry(1, "repeated")],
 )
+#: Two shops at once: the first one had its id first and was the last one to commit. Nothing is told of their order.
+SIMULTANEOUS = Record(
+    promises=[[promise(1, at=6)], [promise(2, at=5)]],
+    events=[event(1), event(2)],
+    attempts=[attempt(1, 2, 10), attempt(2, 1, 20)],
+    audit=[],
+    ledger=[entry(2), entry(1)],
+)
+#: Two shops, and the second one began with event 3 when the first one had ended with event 2: that order is promised.
+SUCCESSIVE = Record(
+    promises=[[promise(2, at=5)], [promise(1, at=6), promise(3, at=7)]],
+    events=[event(1), event(2), event(3)],
+    attempts=[attempt(1, 1, 10), attempt(2, 3, 20), attempt(3, 2, 30)],
+    audit=[],
+    ledger=[entry(1), entry(3), entry(2)],
+)
 
 
-@pytest.mark.parametrize("record", [TRUE, OVERTAKEN, STOPPED, DOUBTED])
+#: Refused under one effect key and, once somebody has corrected the record, applied under another.
+RENEWED = replace(OVERTAKEN, ledger=[entry(1, "refused", "the first"), entry(2), entry(1)])
+
+
+@pytest.mark.parametrize("record", [TRUE, OVERTAKEN, STOPPED, DOUBTED, SIMULTANEOUS, RENEWED])
 def test_a_true_record_raises_no_complaint(record: Record) -> None:
     assert complaints(record) == []
 
@@ -144,7 +172,7 @@ FALSE = {
     "one effect twice": (replace(TRUE, ledger=[*TRUE.ledger, entry(2)]), "took place 2 times"),
     "one document under two keys": (
         replace(TRUE, ledger=[*TRUE.ledger, entry(2, key="another")]),
-        "under 2 effect keys",
+        "took place 2 times",
     ),
     "an effect of no event": (replace(TRUE, ledger=[*TRUE.ledger, entry(3)]), "belongs to no event"),
     "done without an effect": (replace(TRUE, ledger=[entry(1)]), "has never applied it"),
@@ -163,6 +191,12 @@ FALSE = {
         "began before event 1",
     ),
     "two runs at the same time": (changed_attempt(TRUE, 1, started_at=10.5), "ran at the same time"),
+    "two shops, one after the other: begun too early": (SUCCESSIVE, "began before event 2"),
+    "two shops, one after the other: effects in another order": (SUCCESSIVE, "came before that of event 2"),
+    "two shops at once: two runs at the same time": (
+        changed_attempt(SIMULTANEOUS, 1, started_at=10.5),
+        "ran at the same time",
+    ),
     "overtaken before it died": (
         changed_attempt(OVERTAKEN, 1, started_at=9, ended_at=9.5),
         "began before event 1",
