@@ -1,0 +1,213 @@
+"""Which causes have the dead events, and how many has each?
+
+Where a filter asks for kinds, accounts and a group at most, the counts of the last walk (`store.groups`) answer. For
+any other filter the newest events that match are counted at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row
+
+from dlq_console.store.events import read_time
+from dlq_console.store.filters import EventFilter
+from dlq_console.store.fingerprints import general
+from dlq_console.store.groups import CAP, SAMPLE_LIMIT
+from dlq_console.store.queries.counts import ZERO, Count
+from dlq_console.store.queries.routes import ANY, Accounts, Route, prepared, route_for
+from dlq_console.store.states import Status
+from dlq_console.store.store import Store
+
+#: Most groups in one answer: the biggest.
+MAX_GROUPS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The dead events of one cause, as far as the asking person may see them.
+
+    `cause` is what they have in common, with gaps where they differ; `sample` is the error of the newest, event
+    `sample_event_id`. `account` is None where several are touched. `share` is its part of all dead events that the
+    answer is about, 0 to 1. `first_seen_at` may be before the oldest event that is dead now.
+    """
+
+    fingerprint: str
+    kind: str
+    error_type: str | None
+    verdict: str | None
+    cause: str
+    sample: str
+    sample_event_id: int
+    count: Count
+    share: float
+    accounts: int
+    account: str | None
+    first_seen_at: datetime
+    last_seen_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The biggest groups, of `number` in all with `total` events.
+
+    `sampled_at` is when the oldest of the counts was taken; None where they were taken just now. Not `complete`: only
+    the newest `routes.SCAN_LIMIT` dead events were looked at.
+    """
+
+    items: tuple[Group, ...] = ()
+    number: int = 0
+    total: Count = ZERO
+    sampled_at: datetime | None = None
+    complete: bool = True
+
+
+def is_counted(flt: EventFilter) -> bool:
+    """Whether the counts of the last walk answer this filter."""
+    return replace(flt, kind=(), account=(), group="", status=()).is_empty
+
+
+def groups(store: Store, flt: EventFilter, *, accounts: Accounts = None, limit: int = MAX_GROUPS) -> Groups:
+    """The groups of the dead events that match, biggest first."""
+    if is_counted(flt):
+        return _sampled(store, flt, accounts, limit)
+    return _counted(store, flt, accounts, limit)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPart:
+    """The dead events of a group in one account, as they were counted last."""
+
+    account: str
+    count: Count
+
+
+def group(store: Store, fingerprint: str, *, accounts: Accounts = None) -> Group | None:
+    """One group with its events counted at once, and with `routes.SCAN_LIMIT` at most; None where nobody knows it.
+
+    A group that has no dead event any more is still known for a while.
+    """
+    flt = EventFilter(group=fingerprint)
+    now = next(iter(_counted(store, flt, accounts, 1).items), None)
+    known = next(iter(_sampled(store, flt, accounts, 1, least=0).items), None)
+    if now is None or known is None:
+        return now or (known and replace(known, count=ZERO))
+    return replace(now, first_seen_at=min(now.first_seen_at, known.first_seen_at))
+
+
+def group_parts(store: Store, fingerprint: str, *, accounts: Accounts = None) -> tuple[GroupPart, ...]:
+    """The accounts in which a group has dead events, most first."""
+    visible = ANY if accounts is None else "account IN :visible_list"
+    template = f"""
+SELECT account, dead FROM {{error_group}} WHERE fingerprint = :fingerprint AND dead > 0 AND {visible}
+ORDER BY dead DESC, account LIMIT {MAX_GROUPS}
+"""
+    parameters: dict[str, Any] = {"fingerprint": fingerprint}
+    if accounts is not None:
+        parameters["visible_list"] = list(accounts)
+    with store.read() as connection:
+        rows = connection.execute(prepared(store, template, parameters), parameters).all()
+    return tuple(GroupPart(row.account, Count(min(row.dead, CAP), row.dead > CAP)) for row in rows)
+
+
+_SAMPLED_SQL = f"""
+WITH seen AS (
+    SELECT * FROM {{error_group}} WHERE CONDITION
+), summed AS (
+    SELECT fingerprint, sum({{least}}(dead, {CAP})) AS number, max(dead) AS largest, count(*) AS accounts,
+        min(account) AS account, min(first_seen_at) AS first_seen_at, max(last_seen_at) AS last_seen_at,
+        min(sampled_at) AS sampled_at, max(sample_event_id) AS sample_event_id
+    FROM seen GROUP BY fingerprint
+)
+SELECT summed.*, seen.kind, seen.error_type, seen.verdict, seen.sample,
+    sum(summed.number) OVER () AS total, count(*) OVER () AS groups, max(summed.largest) OVER () AS largest_of_all,
+    min(summed.sampled_at) OVER () AS oldest
+FROM summed JOIN seen ON seen.fingerprint = summed.fingerprint AND seen.sample_event_id = summed.sample_event_id
+ORDER BY summed.number DESC, summed.last_seen_at DESC, summed.fingerprint LIMIT {{limit}}
+"""
+
+
+def _sampled(store: Store, flt: EventFilter, accounts: Accounts, limit: int, *, least: int = 1) -> Groups:
+    conditions, parameters = [f"dead >= {least}"], {}
+    if flt.status and Status.DEAD not in flt.status:
+        return Groups()
+    for name, column, values in (
+        ("kind_list", "kind", flt.kind or None),
+        ("account_list", "account", flt.account or None),
+        ("visible_list", "account", accounts),
+        ("group_list", "fingerprint", (flt.group,) if flt.group else None),
+    ):
+        if values is not None:
+            conditions.append(f"{column} IN :{name}")
+            parameters[name] = list(values)
+    template = _SAMPLED_SQL.replace("CONDITION", " AND ".join(conditions)).replace("{limit}", str(limit))
+    with store.read() as connection:
+        rows = connection.execute(prepared(store, template, parameters), parameters).all()
+    if not rows:
+        return Groups()
+    first = rows[0]
+    return Groups(
+        items=tuple(_group(row, capped=row.largest > CAP, total=int(first.total)) for row in rows),
+        number=first.groups,
+        total=Count(int(first.total), first.largest_of_all > CAP),
+        sampled_at=read_time(first.oldest),
+    )
+
+
+def _counted_sql(route: Route, limit: int) -> str:
+    """SQL for the groups among the rows of a list; the last columns tell whether all of them were looked at."""
+    return f"""
+WITH walked AS ({route.numbered_rows("id, fingerprint, account, finished_at")}), summed AS (
+    SELECT fingerprint, count(*) AS number, count(DISTINCT account) AS accounts, min(account) AS account,
+        min(finished_at) AS first_seen_at, max(finished_at) AS last_seen_at, max(id) AS sample_event_id
+    FROM walked WHERE matches AND fingerprint IS NOT NULL GROUP BY fingerprint
+)
+SELECT summed.*, newest.kind, newest.error_type, newest.verdict, newest.last_error AS sample,
+    sum(summed.number) OVER () AS total, count(*) OVER () AS groups,
+    EXISTS (SELECT 1 FROM walked WHERE place = {route.patience()}) AS stopped
+FROM summed JOIN {{event}} newest ON newest.id = summed.sample_event_id
+ORDER BY summed.number DESC, summed.last_seen_at DESC, summed.fingerprint LIMIT {limit}
+"""
+
+
+def _counted(store: Store, flt: EventFilter, accounts: Accounts, limit: int) -> Groups:
+    route = route_for(store, flt, accounts, only=Status.DEAD)
+    if route is None:
+        return Groups()
+    with store.read() as connection:
+        statement = prepared(store, _counted_sql(route, limit), route.parameters)
+        rows = connection.execute(statement, route.parameters).all()
+    if not rows:
+        return Groups()
+    first = rows[0]
+    stopped = bool(first.stopped)
+    return Groups(
+        items=tuple(_group(row, capped=stopped, total=int(first.total)) for row in rows),
+        number=first.groups,
+        total=Count(int(first.total), stopped),
+        complete=not stopped,
+    )
+
+
+def _group(row: Row[Any], *, capped: bool, total: int) -> Group:
+    first, last = read_time(row.first_seen_at), read_time(row.last_seen_at)
+    assert first is not None, "a dead event has ended"  # noqa: S101 - tells the type checker
+    assert last is not None, "a dead event has ended"  # noqa: S101 - tells the type checker
+    sample = (row.sample or "")[:SAMPLE_LIMIT]
+    return Group(
+        fingerprint=row.fingerprint,
+        kind=row.kind,
+        error_type=row.error_type,
+        verdict=row.verdict,
+        cause=general(sample),
+        sample=sample,
+        sample_event_id=row.sample_event_id,
+        count=Count(int(row.number), capped),
+        share=int(row.number) / total if total else 0.0,
+        accounts=row.accounts,
+        account=row.account if row.accounts == 1 else None,
+        first_seen_at=first,
+        last_seen_at=last,
+    )
