@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 #: In this order: the quickest first.
-NAMES = ("enqueue", "claims", "celery_overhead", "soak", "dead_letters_page")
+NAMES = ("verdict", "enqueue", "claims", "closed_doors", "celery_overhead", "soak", "dead_letters_page")
 HERE = Path(__file__).parent
 
 

@@ -17,7 +17,7 @@ from dlq_console.workers.steps import STEPS
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
 LINK = re.compile(r"\]\((?!https?://|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
-COMMAND = re.compile(r"(?:^|`)\s*dlq-console ((?:[a-z]+ ?)+)", re.MULTILINE)
+COMMAND = re.compile(r"(?:^|`)\s*dlq-console ((?:[a-z]+(?:-[a-z]+)* ?)+)", re.MULTILINE)
 HOST_PATH = re.compile(r"(?<![\w.])/(?:work|root|home/\w+)/")
 
 

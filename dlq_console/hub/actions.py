@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dlq_console.errors import ActionNotAllowed, EventNotFound, PayloadRefused
-from dlq_console.hub.policy import DEFAULT_POLICY
+from dlq_console.hub.policy import DEFAULT_POLICY, ReplayPolicy
+from dlq_console.hub.staleness import in_the_way, refusal
 from dlq_console.redact import redact_text
-from dlq_console.store import acts, lanes
+from dlq_console.store import acts, lanes, succession
 from dlq_console.store.keys import check_text
 from dlq_console.store.states import SKIPPABLE, Action, Status, allows
 from dlq_console.store.store import Store
@@ -29,6 +30,8 @@ def reprocess(
     after: float = 0,
     max_wait: float = DEFAULT_POLICY.max_wait,
     seen_epoch: int | None = None,
+    replay_policy: ReplayPolicy = DEFAULT_POLICY.replay_policy,
+    even_if_newer: bool = False,
 ) -> int:
     """Let a dead event run again, with fresh attempts; returns its new epoch.
 
@@ -41,10 +44,13 @@ def reprocess(
         after: seconds from now until it may run.
         max_wait: how long it may wait to be started, in seconds.
         seen_epoch: the epoch that the person saw; refused when the event has moved on since.
+        replay_policy: of its kind.
+        even_if_newer: the person knows of the newer event.
 
     Raises:
         EventNotFound: there is no such event.
-        ActionNotAllowed: its status does not allow it, or it is not as the person saw it.
+        ActionNotAllowed: its status does not allow it, it is not as the person saw it, or a newer event stands in its
+            way.
         PayloadRefused: an argument is beyond its limits.
     """
     if attempts is not None and not (type(attempts) is int and 1 <= attempts <= MOST_ATTEMPTS):
@@ -65,6 +71,11 @@ def reprocess(
         )
         if epoch is None:
             raise _refusal(acts.status_of(store, connection, event_id), Action.REPROCESS)
+        # Looked at last, so that it is said of a dead event only; a refusal takes the write back.
+        statuses = in_the_way(replay_policy, even_if_newer=even_if_newer)
+        newer = succession.newer_in(store, connection, event_id, statuses) if statuses else None
+        if newer is not None:
+            raise refusal(newer, replay_policy)
     return epoch
 
 
@@ -119,20 +130,23 @@ def skip_lane(
                 status=status,
                 action="skip_lane",
             )
-        if status not in SKIPPABLE or not lanes.let_go(store, connection, lane, stands.head, status):
+        passed = lanes.let_go(store, connection, lane, stands.head, status) if status in SKIPPABLE else []
+        if not passed:
             message = f"The lane stands behind event {stands.head}, which is {status}; only a dead or failed one is skipped."
             raise ActionNotAllowed(message, status=status, action="skip_lane")
-        acts.record(
-            store,
-            connection,
-            actor=check_text(actor, "actor", max_length=acts.MAX_ACTOR),
-            action="skip_lane",
-            event_id=stands.head,
-            subject=lane,
-            note=clean_note(note),
-            before=status,
-            after=Status.DEAD,
-        )
+        who, why = check_text(actor, "actor", max_length=acts.MAX_ACTOR), clean_note(note)
+        for event_id in passed:
+            acts.record(
+                store,
+                connection,
+                actor=who,
+                action="skip_lane",
+                event_id=event_id,
+                subject=lane,
+                note=why,
+                before=status,
+                after=Status.DEAD,
+            )
     return stands.head
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dlq_console.errors import EventNotFound
-from dlq_console.hub import actions, async_enqueue, doors, once
+from dlq_console.hub import actions, async_enqueue, doors, expiry, once
 from dlq_console.hub.dispatch import Message, NoPublisher, Publisher
 from dlq_console.hub.enqueue import AnySession, Enqueued, NewEvent, OnDuplicate
 from dlq_console.hub.entrance import Entrance
@@ -20,18 +20,31 @@ from dlq_console.hub.heartbeat import kept_alive
 from dlq_console.hub.kinds import KnownKinds
 from dlq_console.hub.policy import DEFAULT_POLICY, Policy
 from dlq_console.hub.routes import Routes
+from dlq_console.resilience import (
+    Bulkhead,
+    BulkheadConfig,
+    BulkheadRegistry,
+    CircuitBreaker,
+    CircuitBreakerConfig,
+    CircuitBreakerRegistry,
+    SharedState,
+)
 from dlq_console.resilience.breaker.record import Position
+from dlq_console.resilience.services import NO_SERVICES, Services
 from dlq_console.settings import Settings
-from dlq_console.store import claims, dispatching, migrate, queries
+from dlq_console.store import claims, dispatching, lanes, migrate, queries
 from dlq_console.store.clock import DatabaseClock
 from dlq_console.store.events import Event
 from dlq_console.store.ingest import Ingested
 from dlq_console.store.kinds import PublishedKind
 from dlq_console.store.presence import new_worker_id
+from dlq_console.store.shared_state import SqlState
 from dlq_console.store.store import Store
 
 if TYPE_CHECKING:
     from dlq_console.hub.async_enqueue import AnyAsyncSession
+
+MakeState = Callable[[Store], SharedState]
 
 
 class HubCore:
@@ -40,20 +53,38 @@ class HubCore:
     Args:
         settings: what was configured.
         make_publisher: makes the publisher at its first use, once per process.
+        make_state: makes the state that guards of all programs share, from the store; it opens nothing.
+        services: how breakers and bulkheads of services are configured.
     """
 
-    def __init__(self, settings: Settings, make_publisher: Callable[[], Publisher]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        make_publisher: Callable[[], Publisher],
+        *,
+        make_state: MakeState = SqlState,
+        services: Services = NO_SERVICES,
+    ) -> None:
         self.registry = Registry()
-        self._set_up(settings, make_publisher)
+        self.services = services
+        self._set_up(settings, make_publisher, make_state)
 
-    def _set_up(self, settings: Settings, make_publisher: Callable[[], Publisher]) -> None:
+    def _set_up(
+        self, settings: Settings, make_publisher: Callable[[], Publisher], make_state: MakeState
+    ) -> None:
         self.settings = settings
         self.registry.rules_path = Path(settings.rules) if settings.rules else None
+        self.registry.payload_max_bytes = settings.payload_max_bytes
         self.store = Store(
             settings.database_url, table_prefix=settings.table_prefix, queue_prefix=settings.queue_prefix
         )
         self.routes = Routes(self.store, settings.max_queues)
         self._make_publisher = make_publisher
+        self._make_state = make_state
+        #: What guards of all programs share: in Redis where DLQ_REDIS_URL names one, else in the database.
+        self.state: SharedState = make_state(self.store)
+        self._breakers = CircuitBreakerRegistry(self.services.breakers, state=self.state)
+        self._bulkheads = BulkheadRegistry(self.services.bulkheads, state=self.state)
         self._kinds = KnownKinds(self.store, self.registry)
         self._entrance = Entrance(
             self.store,
@@ -75,15 +106,15 @@ class HubCore:
     @contextmanager
     def on_database(self, database_url: str) -> Iterator[None]:
         """For tests: inside the block this hub works on another database, and tells no broker."""
-        settings, make_publisher = self.settings, self._make_publisher
+        settings, make_publisher, make_state = self.settings, self._make_publisher, self._make_state
         elsewhere = settings.model_copy(update={"database_url": database_url, "broker_url": ""})
         self.close()
-        self._set_up(elsewhere, NoPublisher)
+        self._set_up(elsewhere, NoPublisher, SqlState)
         try:
             yield
         finally:
             self.close()
-            self._set_up(settings, make_publisher)
+            self._set_up(settings, make_publisher, make_state)
 
     def after_fork(self) -> None:
         """Forget what belongs to the parent process."""
@@ -101,6 +132,8 @@ class HubCore:
         if self._publisher is not None:
             self._publisher.close()
             self._publisher = None
+        # Before the database, in which its last counts may be kept.
+        self.state.close()
         self.store.engines.dispose()
 
     # Handlers
@@ -123,6 +156,17 @@ class HubCore:
             ConfigurationError: the kind has a verifier already, or the function takes other arguments.
         """
         return self.registry.register_verifier(kind)
+
+    def refresh(self, kind: str) -> Callable[[AnyHandler], AnyHandler]:
+        """Decorator: make a function `(event)` or `(event, run)` the refresh of `kind`.
+
+        After a reprocess it is asked, before the first run, for the payload that is true by then, and returns it as a
+        dict. What it raises counts as raised by the handler, before anything was sent.
+
+        Raises:
+            ConfigurationError: the kind has a refresh already, or the function takes other arguments.
+        """
+        return self.registry.register_refresh(kind)
 
     def publish_kinds(self, worker: str) -> None:
         """Tell producers and the console what this process can run."""
@@ -251,6 +295,24 @@ class HubCore:
         """As `dlq_console.once`, for a hub whose settings are not those of the environment."""
         return once.once_in(self.store, session, key, scope=scope)
 
+    # Services outside the hub
+
+    def breaker(self, name: str, config: CircuitBreakerConfig | None = None) -> CircuitBreaker:
+        """The circuit breaker of a service, shared by all programs on this state; the same object each time.
+
+        Args:
+            name: of the service.
+            config: None for what DLQ_SERVICES says, else the default.
+
+        Raises:
+            ConfigurationError: the name is not fit, or it exists with another configuration.
+        """
+        return self._breakers.get(name, config)
+
+    def bulkhead(self, name: str, config: BulkheadConfig | None = None) -> Bulkhead:
+        """The bulkhead of a service; as `breaker`."""
+        return self._bulkheads.get(name, config)
+
     # Dispatch
 
     @property
@@ -318,8 +380,13 @@ class HubCore:
         return self.get(event_id)
 
     def run_due(self, limit: int = 100) -> int:
-        """Run up to `limit` due events in this process, one after the other; returns how many were run."""
+        """Run up to `limit` due events in this process, one after the other; returns how many were run.
+
+        What was not started in time is buried first, and lanes that nothing holds up any more are let go.
+        """
         self._kinds.publish_new(self.worker)
+        expiry.bury_overdue(self.store)
+        lanes.promote_waiting(self.store)
         ran = 0
         while ran < limit:
             events = claims.claim_any(
@@ -355,6 +422,7 @@ class HubCore:
         attempts: int | None = None,
         after: float = 0,
         seen_epoch: int | None = None,
+        even_if_newer: bool = False,
     ) -> Event:
         """Let a dead event run again; returns it as it is then.
 
@@ -365,14 +433,18 @@ class HubCore:
             attempts: how many attempts it gets; None for what the policy says.
             after: seconds from now until it may run.
             seen_epoch: the `lease_epoch` that the person saw; refused when the event has moved on since.
+            even_if_newer: run it although a newer event of its entity exists, where its kind has
+                `replay_policy="ask"`.
 
         Raises:
             EventNotFound: there is no such event.
-            ActionNotAllowed: its status does not allow it; `.status` says which it is.
+            ActionNotAllowed: its status does not allow it, `.status` says which it is; or a newer event stands in its
+                way, `.newer` is that one's id.
             PayloadRefused: an argument is beyond its limits.
             TypeError: the id is no whole number.
         """
         _check_id(event_id)
+        policy = self.policy(self.get(event_id).kind)
         actions.reprocess(
             self.store,
             event_id,
@@ -380,8 +452,10 @@ class HubCore:
             note=note,
             attempts=attempts,
             after=after,
-            max_wait=self.policy(self.get(event_id).kind).max_wait,
+            max_wait=policy.max_wait,
             seen_epoch=seen_epoch,
+            replay_policy=policy.replay_policy,
+            even_if_newer=even_if_newer,
         )
         # Nothing is sent from here: a click never waits for a broker, the relay of the workers sends it.
         return self.get(event_id)

@@ -22,9 +22,10 @@ from dlq_console.hub.endings import Kind, ending_of, own_circuit, timed_out
 from dlq_console.hub.failures import failure
 from dlq_console.hub.handlers import Handler, Registry, Run
 from dlq_console.hub.handlers import TimeLimitReached as TimeLimitReached
-from dlq_console.hub.policy import Policy
+from dlq_console.hub.refreshing import refreshed
+from dlq_console.hub.staleness import ending_without_run
 from dlq_console.hub.verification import completed, verified
-from dlq_console.store import kinds, transitions
+from dlq_console.store import holding, kinds, transitions
 from dlq_console.store.events import Event
 from dlq_console.store.states import Reason
 from dlq_console.store.store import Store
@@ -67,12 +68,13 @@ def run_claimed(
     handler = registry.get(event.kind)
     if handler is None:
         return finish(store, event, _without_handler(store, event))
-    if _too_old(event, handler.policy):
-        return finish(store, event, _buried_too_old(event, handler.policy))
+    needless = _ending_without_run(store, handler, event)
+    if needless is not None:
+        return finish(store, event, needless)
     kind = Kind(handler.policy, registry)
     try:
         with while_running:
-            ending = _ending(handler, event, _run(store, event, handler), kind, result_max_bytes)
+            ending = _ending(store, handler, event, kind, result_max_bytes)
     except LeaseLost:
         logger.warning("event %s: its lease was lost, the run has ended without a result", event.id)
         return False
@@ -86,11 +88,27 @@ def run_claimed(
     return finish(store, event, ending)
 
 
-def _ending(handler: Handler, event: Event, run: Run, kind: Kind, max_bytes: int) -> Ending:
+def _ending_without_run(store: Store, handler: Handler, event: Event) -> Ending | None:
+    try:
+        return ending_without_run(store, event, handler.policy, asks_first=_asks_first(handler, event))
+    except StoreUnavailable:  # nothing was called, so it costs no attempt
+        return transitions.released()
+
+
+def _asks_first(handler: Handler, event: Event) -> bool:
+    """Whether it is the verifier's turn: it is not known whether the provider has the event already."""
+    return event.doubts > 0 and handler.verifier is not None and not handler.policy.may_repeat
+
+
+def _ending(store: Store, handler: Handler, event: Event, kind: Kind, max_bytes: int) -> Ending:
     """Run the handler, or ask the verifier where it is not known whether the provider has it already."""
-    if event.doubts and handler.verifier is not None:
+    run = _run(store, event, handler)
+    if _asks_first(handler, event):
         return verified(handler, event, run, kind, max_bytes)
-    done = completed(handler(event, run), max_bytes)
+    ready = refreshed(store, handler, event, run, kind)
+    if isinstance(ready, Ending):
+        return ready
+    done = completed(handler(*ready), max_bytes)
     return replace(done, circuit=own_circuit(event, handler.policy))
 
 
@@ -110,7 +128,7 @@ def _run(store: Store, event: Event, handler: Handler) -> Run:
         effect_key=event.effect_key,
         log=logging.LoggerAdapter(logging.getLogger("dlq_console.handler"), {"event_id": event.id}),
         deadline=monotonic() + handler.policy.timeout,
-        still_held=partial(transitions.holds, store, event.id, event.lease_epoch),
+        still_held=partial(holding.holds, store, event.id, event.lease_epoch),
     )
 
 
@@ -121,18 +139,6 @@ def _without_handler(store: Store, event: Event) -> Ending:
         return transitions.released(delay=NO_HANDLER_DELAY)
     message = f'No worker had a handler for "{event.kind}" for an hour.'
     return transitions.buried(failure("NoHandler", message), Reason.NO_HANDLER)
-
-
-def _too_old(event: Event, policy: Policy) -> bool:
-    if policy.max_age is None:
-        return False
-    age = (event.started_at or event.created_at) - event.created_at
-    return age.total_seconds() > policy.max_age
-
-
-def _buried_too_old(event: Event, policy: Policy) -> Ending:
-    message = f"It is older than the {policy.max_age:g} seconds after which this kind must not run any more."
-    return transitions.buried(failure("TooOld", message), Reason.TOO_OLD)
 
 
 def _patiently(write: Any) -> bool:

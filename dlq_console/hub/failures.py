@@ -8,7 +8,6 @@ from dataclasses import asdict, replace
 
 from dlq_console.classify import Verdict
 from dlq_console.redact import redact_text
-from dlq_console.store.fingerprints import fingerprint
 from dlq_console.store.transitions import Failure, Judgement
 
 #: Characters of a message and of a traceback that are kept.
@@ -22,9 +21,7 @@ def failure(type_: str, message: str, *, verdict: str | None = None, trace: str 
     """A failure told by the hub itself."""
     text = _storable(message, MESSAGE_LIMIT)
     kept_trace = None if trace is None else _storable(trace, TRACEBACK_LIMIT, keep_end=True)
-    return Failure(
-        type=type_, message=text, traceback=kept_trace, verdict=verdict, fingerprint=fingerprint(type_, text)
-    )
+    return Failure(type=type_, message=text, traceback=kept_trace, verdict=verdict)
 
 
 def judged(failure: Failure, verdict: Verdict) -> Failure:

@@ -35,7 +35,8 @@ class Run:
 
     Attributes:
         attempt: which attempt of the present cycle this is, from 1.
-        effect_key: hand it to the outside system as its idempotency key: it stays the same whatever happens here.
+        effect_key: hand it to the outside system as its idempotency key: it changes only when it is known
+            that the last call was not applied, or with another payload.
         log: a logger that names the event.
     """
 
@@ -75,7 +76,9 @@ class Handler:
     policy: Policy
     wants_run: bool
     #: Answers whether the provider has it already; None where nobody can tell.
-    verifier: Verifier | None = None
+    verifier: Helper | None = None
+    #: Rebuilds the payload before it is sent again; None where it stays as it came in.
+    refresher: Helper | None = None
 
     def __call__(self, event: Event, run: Run) -> Any:
         """Run the function to its end and return what it returns.
@@ -91,10 +94,16 @@ class Handler:
             raise LookupError(f"The kind {self.kind} has no verifier.")
         return _call(self.verifier.function, self.verifier.wants_run, event, run)
 
+    def rebuild(self, event: Event, run: Run) -> Any:
+        """Ask for the payload that is true now; raises as a call of the handler does."""
+        if self.refresher is None:
+            raise LookupError(f"The kind {self.kind} has no refresh.")
+        return _call(self.refresher.function, self.refresher.wants_run, event, run)
+
 
 @dataclass(frozen=True, slots=True)
-class Verifier:
-    """A function that asks the provider whether it has an event already."""
+class Helper:
+    """A function that a kind has besides its handler: its verifier, or its refresh."""
 
     function: HandlerFunction
     wants_run: bool
@@ -115,9 +124,12 @@ class Registry:
 
     def __init__(self) -> None:
         self._handlers: dict[str, Handler] = {}
-        self._verifiers: dict[str, Verifier] = {}
+        self._verifiers: dict[str, Helper] = {}
+        self._refreshers: dict[str, Helper] = {}
         #: Rules for classification beside those of the package: a file or a folder.
         self.rules_path: Path | None = None
+        #: The largest payload that a refresh may make, in bytes.
+        self.payload_max_bytes = 256_000
 
     def register(self, kind: str, policy: Policy) -> Callable[[AnyHandler], AnyHandler]:
         """A decorator that makes a function the handler of `kind`.
@@ -148,28 +160,40 @@ class Registry:
         Raises:
             ConfigurationError: the kind is no name, it has a verifier already, or the function cannot take an event.
         """
-        name = _kind_name(kind, "verifier")
+        return self._register_helper(kind, "verifier", self._verifiers)
+
+    def register_refresh(self, kind: str) -> Callable[[AnyHandler], AnyHandler]:
+        """A decorator that makes a function the refresh of `kind`; before or after its handler.
+
+        Raises:
+            ConfigurationError: the kind is no name, it has a refresh already, or the function cannot take an event.
+        """
+        return self._register_helper(kind, "refresh", self._refreshers)
+
+    def _register_helper(
+        self, kind: str, what: str, helpers: dict[str, Helper]
+    ) -> Callable[[AnyHandler], AnyHandler]:
+        name = _kind_name(kind, what)
 
         def decorate(function: AnyHandler) -> AnyHandler:
-            if name in self._verifiers:
-                raise ConfigurationError(
-                    f"The kind {name} has a verifier already: {self._verifiers[name].function}."
-                )
-            self._verifiers[name] = Verifier(function, _takes_run(name, function))
+            if name in helpers:
+                raise ConfigurationError(f"The kind {name} has a {what} already: {helpers[name].function}.")
+            helpers[name] = Helper(function, _takes_run(name, function, what))
             self._join(name)
             return function
 
         return decorate
 
     def _join(self, kind: str) -> None:
-        """Let a handler and its verifier know each other."""
+        """Let a handler know its verifier and its refresh."""
         handler, verifier = self._handlers.get(kind), self._verifiers.get(kind)
-        if handler is None or verifier is None:
+        if handler is None:
             return
         policy = handler.policy
-        if policy.on_unknown is None:
+        if verifier is not None and policy.on_unknown is None:
             policy = replace(policy, on_unknown="verify")
-        self._handlers[kind] = replace(handler, policy=policy, verifier=verifier)
+        refresher = self._refreshers.get(kind)
+        self._handlers[kind] = replace(handler, policy=policy, verifier=verifier, refresher=refresher)
 
     @cached_property
     def rules(self) -> RuleSet:
@@ -223,11 +247,11 @@ def _kind_name(kind: str, what: str) -> str:
         raise ConfigurationError(f"A {what} needs the name of its kind. {error}") from None
 
 
-def _takes_run(kind: str, function: HandlerFunction) -> bool:
+def _takes_run(kind: str, function: HandlerFunction, what: str = "handler") -> bool:
     """Whether the function takes `run` besides the event: as its second argument, or as one with a default by name."""
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise ConfigurationError(
-            f"The handler of {kind} must return its result; with `yield` it would never run."
+            f"The {what} of {kind} must return its result; with `yield` it would never run."
         )
     parameters = list(inspect.signature(function).parameters.values())
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -235,7 +259,7 @@ def _takes_run(kind: str, function: HandlerFunction) -> bool:
         p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
     ]
     if not positional or len(required) > 2 or any(p.kind is p.KEYWORD_ONLY for p in required):
-        raise ConfigurationError(f"The handler of {kind} must take (event) or (event, run).")
+        raise ConfigurationError(f"The {what} of {kind} must take (event) or (event, run).")
     return len(positional) >= 2 and (positional[1] in required or positional[1].name == "run")
 
 

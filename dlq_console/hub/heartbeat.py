@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 from dlq_console.errors import StoreUnavailable
-from dlq_console.store import transitions
+from dlq_console.store import holding
 from dlq_console.store.events import Event
 from dlq_console.store.store import Store
 
@@ -59,7 +59,7 @@ class Heartbeat:
 
     def _extend(self, held: set[tuple[int, int]]) -> None:
         try:
-            lost = transitions.extend(self._store, list(held), lease_seconds=self._lease_seconds)
+            lost = holding.extend(self._store, list(held), lease_seconds=self._lease_seconds)
         except StoreUnavailable as error:
             for event_id, _ in held:
                 logger.warning("event %s: its lease was not extended: %s", event_id, error)

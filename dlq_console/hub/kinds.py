@@ -26,6 +26,7 @@ _PUBLISHED = (
     "on_unknown",
     "unique_at_provider",
     "writes",
+    "replay_policy",
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import InitVar, dataclass, fields
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal, TypeGuard, get_args
 
 from dlq_console.errors import ConfigurationError, PayloadRefused
 from dlq_console.resilience import CircuitBreakerConfig
@@ -13,6 +13,8 @@ from dlq_console.store.keys import MAX_ACCOUNT, check_text
 #: Ten years in seconds: added to any time that an event may have, it stays within what both databases hold.
 LONGEST = 315_360_000
 MOST_ATTEMPTS = 10_000
+
+ReplayPolicy = Literal["always", "latest_wins", "latest_wins_pending", "ask"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +40,10 @@ class Policy:
         writes: it changes something in the provider; what only reads is never in doubt.
         max_running: how many of each account may run at once.
         breaker: a circuit for this kind alone in each account, instead of the account's.
-        max_age: an event older than this is dead `too_old` instead of being run.
+        replay_policy: what becomes of an event when a newer one of its kind, account and entity exists: "always" runs it,
+            "latest_wins" discards it where a newer one is done, "latest_wins_pending" also where a newer one still
+            waits or runs; "ask" runs it, but lets a person reprocess it only on purpose.
+        max_age: an event older than this is dead `too_old` instead of being run; a reprocess begins its age anew.
         max_wait: longest time from due to start, closed doors included; then dead `expired`.
     """
 
@@ -54,6 +59,7 @@ class Policy:
     on_unknown: Literal["verify", "hold", "retry"] | None = None
     unique_at_provider: bool = False
     writes: bool = True
+    replay_policy: ReplayPolicy = "always"
     max_age: float | None = None
     max_wait: float = 604_800
     max_running: int | None = None
@@ -70,8 +76,7 @@ class Policy:
             _check_seconds("max_age", self.max_age)
         if self.jitter != "full" and not (_is_number(self.jitter) and 0 <= self.jitter <= 1):
             raise _wrong("jitter", 'a fraction from 0 to 1, or "full"')
-        if self.on_unknown not in (None, "verify", "hold", "retry"):
-            raise _wrong("on_unknown", '"verify", "hold" or "retry"')
+        self._check_choices()
         self._check_limits()
         if self.provider is not None:
             object.__setattr__(self, "provider", _provider(self.provider))
@@ -85,6 +90,12 @@ class Policy:
             raise _wrong("order", '"none", "key" or "account"; serial=True is short for "account"')
         if self.on_dead not in (None, "block", "skip"):
             raise _wrong("on_dead", '"block" or "skip"')
+
+    def _check_choices(self) -> None:
+        if self.on_unknown not in (None, "verify", "hold", "retry"):
+            raise _wrong("on_unknown", '"verify", "hold" or "retry"')
+        if self.replay_policy not in get_args(ReplayPolicy):
+            raise _wrong("replay_policy", '"always", "latest_wins", "latest_wins_pending" or "ask"')
 
     def _check_limits(self) -> None:
         for name in ("unique_at_provider", "writes"):

@@ -8,7 +8,7 @@ from typing import Any
 from dlq_console.errors import LeaseLost
 from dlq_console.hub.endings import Kind, ending_of, fresh_key, own_circuit
 from dlq_console.hub.failures import failure, failure_of
-from dlq_console.hub.handlers import Handler, Run
+from dlq_console.hub.handlers import Handler, Run, TimeLimitReached
 from dlq_console.store import transitions
 from dlq_console.store.canonical import encode_payload
 from dlq_console.store.events import Event
@@ -29,6 +29,8 @@ def verified(handler: Handler, event: Event, run: Run, kind: Kind, max_bytes: in
         answer = handler.verify(event, run)
     except LeaseLost:
         raise
+    except TimeLimitReached:
+        return _unknown(event, kind, f"The verifier was stopped after {kind.policy.timeout:g} seconds.")
     except Exception as error:  # noqa: BLE001 - user code
         return _failed(error, event, kind)
     heard = transitions.completed(None).evidence

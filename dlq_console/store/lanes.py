@@ -112,14 +112,14 @@ WITH lanes AS (SELECT n.lane, {head_of("n.lane")} AS head FROM (SELECT CAST(:lan
 #: Every event that stops the lane stays dead and stops it no longer.
 LET_GO_DEAD = f"""
 UPDATE {{event}} SET on_dead = '{SKIP}', updated_at = {{now}}
-WHERE lane = :lane AND status = 'dead' AND on_dead = '{BLOCK}'
+WHERE lane = :lane AND status = 'dead' AND on_dead = '{BLOCK}' RETURNING id
 """
 #: The head is between two attempts: it goes to the dead letters, where somebody sees it.
 LET_GO_FAILED = f"""
 UPDATE {{event}} SET on_dead = '{SKIP}', status = 'dead', reason = '{Reason.EXHAUSTED}', finished_at = {{now}},
     updated_at = {{now}}, lease_epoch = lease_epoch + 1, died_with = fingerprint,
     died_again = CASE WHEN cycle = 0 THEN NULL WHEN died_with = fingerprint THEN 'same' ELSE 'different' END
-WHERE id = :id AND status = 'failed'
+WHERE id = :id AND status = 'failed' RETURNING id
 """
 
 
@@ -189,12 +189,15 @@ def _lane(row: RowMapping) -> Lane:
     return Lane(**values)
 
 
-def let_go(store: Store, connection: Connection, lane: str, head_id: int, head_status: str) -> bool:
-    """Let a lane go on without its head, which is dead or between two attempts; False when that has changed meanwhile."""
-    if head_status == "dead":
-        done = connection.execute(store.statement(LET_GO_DEAD), {"lane": lane}).rowcount > 0
-    else:
-        done = connection.execute(store.statement(LET_GO_FAILED), {"id": head_id}).rowcount == 1
-    if done:
+def let_go(store: Store, connection: Connection, lane: str, head_id: int, head_status: str) -> list[int]:
+    """Let a lane go on without its head, which is dead or between two attempts.
+
+    Returns:
+        The events that stop it no longer, with a dead head all dead ones of the lane; none when that has changed meanwhile.
+    """
+    template = LET_GO_DEAD if head_status == "dead" else LET_GO_FAILED
+    asked = {"lane": lane, "id": head_id}
+    passed = sorted(connection.execute(store.statement(template), asked).scalars())
+    if passed:
         promote(store, connection, lane)
-    return done
+    return passed

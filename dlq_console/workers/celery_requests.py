@@ -18,7 +18,7 @@ from celery.worker.request import Request
 
 from dlq_console.hub.core import HubCore
 from dlq_console.hub.endings import died, timed_out
-from dlq_console.store import transitions
+from dlq_console.store import holding, transitions
 from dlq_console.workers.celery_signals import EXIT_AT_LIMIT
 
 logger = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ def owner_of(worker: str, pid: int) -> str:
 
 def settle(hub: HubCore, worker: str, loss: Loss) -> None:
     """End the run of a lost process. Nothing happens when it had ended the run, or had not claimed the event yet."""
-    event = transitions.running_as(hub.store, loss.event_id, owner_of(worker, loss.pid))
+    event = holding.running_as(hub.store, loss.event_id, owner_of(worker, loss.pid))
     if event is None:
         return
     policy = hub.policy(event.kind)

@@ -105,6 +105,10 @@ class ServeEvents(StartStopStep):
         # A warm stop tells that the pool has ended by this signal only.
         signals.worker_shutdown.connect(self._on_stopped, sender=worker, weak=False)
 
+    def register_with_event_loop(self, worker: Any, _hub: Any) -> None:
+        """Called for every new connection to the broker, the later steps first: this one goes before the pool."""
+        watch_again(worker.pool)
+
     def close(self, _worker: Any) -> None:
         """Begin to stop: events that run have a bounded time to end."""
         if self._companion is not None:
@@ -138,6 +142,17 @@ class ServeEvents(StartStopStep):
         if companion is not None:
             companion.leave()
         self.serving.hub.close()
+
+
+def watch_again(pool: Any) -> None:
+    """Let a prefork pool watch each of its processes anew, also those of which it believes that they have ended.
+
+    When several processes end in the same moment, Celery may take the end of one for that of the one that took its place.
+    It then watches a living process no longer, and at the next connection to the broker the whole worker ends over that.
+    """
+    for process in getattr(getattr(pool, "_pool", None), "_pool", ()):
+        if getattr(process, "_sentinel_poll", True) is None:
+            del process._sentinel_poll  # noqa: SLF001 - there is no other way to have Celery open it anew
 
 
 def make_ready(serving: Serving) -> None:

@@ -26,7 +26,7 @@ from dlq_console.errors import StoreUnavailable
 from dlq_console.hub.core import HubCore
 from dlq_console.hub.endings import died, timed_out
 from dlq_console.hub.policy import DEFAULT_POLICY, Policy
-from dlq_console.store import claims, presence, transitions
+from dlq_console.store import claims, holding, presence, transitions
 from dlq_console.store.claims import ReadyAccount
 from dlq_console.store.events import Event
 from dlq_console.store.presence import new_worker_id
@@ -270,7 +270,7 @@ class Runner:
         lease = self.hub.settings.lease_seconds
         self._next_extension = monotonic() + lease / 3
         held = [(slot.event.id, slot.event.lease_epoch) for slot in self._slots if slot.event is not None]
-        lost = transitions.extend(self.hub.store, held, lease_seconds=lease) if held else []
+        lost = holding.extend(self.hub.store, held, lease_seconds=lease) if held else []
         for slot in [slot for slot in self._slots if slot.event is not None and slot.event.id in lost]:
             self._lease_lost(slot)
 
@@ -279,7 +279,7 @@ class Runner:
         if slot.event is None or slot.pipe.poll(0.2):
             return
         # Two slots may hold one event: a run that lost its lease, and the one that this worker was given since.
-        if transitions.holds(self.hub.store, slot.event.id, slot.event.lease_epoch):
+        if holding.holds(self.hub.store, slot.event.id, slot.event.lease_epoch):
             return
         logger.warning("event %s: its lease was lost, the run is stopped", slot.event.id)
         self._replace(slot, None)

@@ -10,6 +10,7 @@ from types import FrameType
 from dlq_console.clock import monotonic
 from dlq_console.errors import StoreUnavailable
 from dlq_console.hub.core import HubCore
+from dlq_console.redact import redact_text
 from dlq_console.store import leases
 from dlq_console.store.presence import new_worker_id
 from dlq_console.workers.steps import STEPS, Step
@@ -70,7 +71,7 @@ class Scheduler:
             raise
         except Exception as error:
             logger.exception("step %s failed; it will be tried again", step.name)
-            problem = f"{type(error).__name__}: {error}"[:500]
+            problem = redact_text(f"{type(error).__name__}: {error}"[:2_000])[:500]
         leases.report(self._hub.store, step.name, self._owner, problem)
 
 

@@ -6,11 +6,20 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dlq_console.hub import doors
+from dlq_console.hub import doors, expiry
 from dlq_console.hub.core import HubCore
 from dlq_console.hub.endings import died
-from dlq_console.hub.failures import failure
-from dlq_console.store import claims, dispatching, groups, lanes, once, presence, pruning, transitions
+from dlq_console.store import (
+    claims,
+    dispatching,
+    groups,
+    holding,
+    lanes,
+    once,
+    presence,
+    pruning,
+    transitions,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -21,7 +30,7 @@ PRUNE_CHUNKS = 50
 def rescue(hub: HubCore) -> int:
     """End the runs whose worker died or froze: their lease has lapsed. Returns how many."""
     rescued = 0
-    for event in transitions.lapsed(hub.store):
+    for event in holding.lapsed(hub.store):
         ending = died(event, hub.policy(event.kind), how="died or stopped answering")
         rescued += transitions.end(hub.store, event, ending, lapsed_only=True)
     return rescued
@@ -29,12 +38,7 @@ def rescue(hub: HubCore) -> int:
 
 def expire(hub: HubCore) -> int:
     """Bury what was not started in time. Returns how many."""
-    buried = 0
-    for event in transitions.overdue(hub.store):
-        late = "its expiry" if event.expires_at else "the longest wait its kind allows"
-        message = f"It was not started before {late}; its account was closed, or no worker had room for it."
-        buried += transitions.give_up(hub.store, event.id, failure("Expired", message))
-    return buried
+    return expiry.bury_overdue(hub.store)
 
 
 def relay(hub: HubCore) -> int:
@@ -54,7 +58,7 @@ def promote(hub: HubCore) -> int:
 
 
 def settle_doors(hub: HubCore) -> int:
-    """Open the doors that a clock which was set back would keep closed for too long. Returns how many."""
+    """Write doors anew that time has opened, or that a clock which was set back keeps closed. Returns how many."""
     return doors.settle(hub.store)
 
 
@@ -66,7 +70,7 @@ def count_groups(hub: HubCore) -> int:
 def prune(hub: HubCore) -> int:
     """Delete old done and discarded events, and what is of no use without them. Returns how many events and marks.
 
-    That are the marks of `once` that no event left can need, and the groups that have had no dead event for as long.
+    Those are marks of `once` that no event left can need, and groups that have had no dead event for as long.
     """
     days = hub.settings.retention_days
     groups.forget(hub.store, days=days)

@@ -104,6 +104,20 @@ def test_a_person_lets_a_stopped_lane_go_on_and_it_is_written_down(hub: Hub) -> 
     assert (said.action, said.subject, said.note) == ("skip_lane", "a|*", "cancelled in the ERP")
 
 
+def test_every_dead_event_that_a_lane_is_let_go_past_has_it_written_down(hub: Hub) -> None:
+    ids = stopped(hub)
+    event = hub.store.tables.event
+    with hub.store.write() as connection:
+        # As two deaths at once leave it.
+        dead = event.update().where(event.c.id == ids[1]).values(status="dead", reason="permanent")
+        connection.execute(dead)
+    hub.skip_lane("a|*", actor="maria")
+    for id_ in ids[:2]:
+        [said] = [act for act in queries.audit(hub.store, id_) if act.action == "skip_lane"]
+        assert (said.actor, said.subject) == ("maria", "a|*")
+    assert hub.run_due() == 1
+
+
 def test_a_reprocessed_head_runs_first_and_the_lane_follows(hub: Hub) -> None:
     ids = stopped(hub)
     assert hub.reprocess(ids[0], actor="maria").status == "pending"

@@ -67,9 +67,14 @@ def test_the_defaults_are_those_of_the_contract() -> None:
         "on_dead": None,
         "provider": None,
         "retry_on": ["ConnectionError", "TimeoutError"],
-        "on_unknown": "retry",
+        "on_unknown": None,
+        "unique_at_provider": False,
+        "writes": True,
+        "replay_policy": "always",
         "max_age": None,
         "max_wait": 604_800,
+        "max_running": None,
+        "breaker": False,
     }
     assert json.loads(json.dumps(values)) == values
 
@@ -84,7 +89,8 @@ WRONG: dict[str, list[Any]] = {
     "order": ["lane", None, True],
     "on_dead": ["stop", True],
     "jitter": [-0.1, 1.1, float("nan"), "half", None, True],
-    "on_unknown": ["verify", None, ""],
+    "on_unknown": ["maybe", True, ""],
+    "replay_policy": ["latest", None, True, "", ["ask"]],
     "provider": ["", "  ", "erp\x00", 5.5, "x" * 121],
     "retry_on": [ValueError, [ValueError], ("ValueError",), (ValueError(),), None],
 }
@@ -108,6 +114,7 @@ def test_a_wrong_rule_is_refused_by_name_with_what_to_write(name: str, value: An
         ("jitter", 1),
         ("jitter", "full"),
         ("max_age", 0.5),
+        ("replay_policy", "latest_wins_pending"),
         ("retry_on", ()),
         ("retry_on", (ValueError, TransientError, KeyboardInterrupt)),
     ],

@@ -23,7 +23,7 @@ from dlq_console import ActionNotAllowed, Hub, Policy
 from dlq_console.hub import endings
 from dlq_console.hub.failures import failure
 from dlq_console.settings import read_settings
-from dlq_console.store import claims, scopes, transitions
+from dlq_console.store import claims, holding, overdue, scopes, transitions
 from dlq_console.store.events import Event, read_time
 from dlq_console.store.states import ENDED, Reason, Status
 from dlq_console.store.transitions import Ending
@@ -83,7 +83,7 @@ class Walk(RuleBasedStateMachine):
 
     def _ended(self, event: Event, ending: Ending, **how: Any) -> bool:
         """End a run, present or late; only the one that holds the lease may."""
-        holds = transitions.holds(self.hub.store, event.id, event.lease_epoch)
+        holds = holding.holds(self.hub.store, event.id, event.lease_epoch)
         lapsed = self.before["lease_until"] is not None and self.before["lease_until"] < self._now()
         ended = transitions.end(self.hub.store, event, ending, **how)
         assert ended == (holds and (lapsed or not how))
@@ -141,8 +141,8 @@ class Walk(RuleBasedStateMachine):
     @rule(data=st.data())
     def beat(self, data: st.DataObject) -> None:
         event = data.draw(st.sampled_from(self.runs))
-        held = transitions.holds(self.hub.store, event.id, event.lease_epoch)
-        lost = transitions.extend(self.hub.store, [(event.id, event.lease_epoch)], lease_seconds=30)
+        held = holding.holds(self.hub.store, event.id, event.lease_epoch)
+        lost = holding.extend(self.hub.store, [(event.id, event.lease_epoch)], lease_seconds=30)
         assert lost == ([] if held else [event.id])
 
     @precondition(lambda self: self.runs)
@@ -164,7 +164,7 @@ class Walk(RuleBasedStateMachine):
 
     @rule(why=cause)
     def expire(self, why: Any) -> None:
-        if transitions.give_up(self.hub.store, self.id, why):
+        if overdue.give_up(self.hub.store, self.id, why):
             assert self.before["status"] in ("pending", "failed")
 
     @rule(attempts=st.none() | st.integers(1, 4), after=st.sampled_from([0, 30]))

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import RowMapping
 from sqlalchemy.exc import DBAPIError
 
-from dlq_console.store import claims, transitions
+from dlq_console.store import claims, holding, transitions
 from dlq_console.store.events import Event
 from dlq_console.store.states import Reason
 from dlq_console.store.store import Store
@@ -128,7 +128,7 @@ def test_batches_over_the_same_events_in_any_order_never_deadlock_and_end_each_o
         for thread in threads:
             thread.start()
         both_ready.wait()
-        transitions.extend(store, [(event.id, event.lease_epoch) for event in events], lease_seconds=20)
+        holding.extend(store, [(event.id, event.lease_epoch) for event in events], lease_seconds=20)
         for thread in threads:
             thread.join(20)
 

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import text
 
-from dlq_console.store import acts, claims, ingest, lanes, queries, transitions
+from dlq_console.store import acts, claims, holding, ingest, lanes, overdue, queries, transitions
 from dlq_console.store.events import Event
 from dlq_console.store.lane_names import lane_name
 from dlq_console.store.states import Reason, Status
@@ -47,7 +47,7 @@ def reprocess(store: Store, id_: int) -> None:
 
 def give_up(store: Store, id_: int) -> None:
     store.clock.advance(8 * 86_400)
-    assert transitions.give_up(store, id_, CAUSE)
+    assert overdue.give_up(store, id_, CAUSE)
 
 
 #: How an event that is at the head of its lane may end, and whether the rest goes on then.
@@ -117,7 +117,7 @@ def test_events_that_came_into_an_empty_lane_at_once_run_one_after_the_other(sto
 
 
 def claimed_again(store: Store, id_: int) -> Event:
-    event = transitions.running_as(store, id_, WORKER)
+    event = holding.running_as(store, id_, WORKER)
     assert event is not None
     return event
 

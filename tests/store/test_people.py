@@ -34,6 +34,7 @@ def rows(store: Store, table: str) -> list[RowMapping]:
 
 OPERATORS = {
     Permission.VIEW, Permission.REPROCESS, Permission.DISCARD, Permission.SKIP_LANE, Permission.ENQUEUE,
+    Permission.PAUSE_ACCOUNT, Permission.RESUME_ACCOUNT, Permission.FORCE_BREAKER,
 }  # fmt: skip
 
 

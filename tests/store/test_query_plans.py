@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from dlq_console.store import queries
+from dlq_console.store import groups, queries
 from dlq_console.store.filters import EventFilter
+from dlq_console.store.states import Status
 from dlq_console.store.store import Store
+from dlq_console.store.succession import SENT, SENT_OR_COMING, newer
 from tests.store.plans import Plan, explain
 from tests.store.recording import Sent, recording
 
@@ -30,7 +32,7 @@ INSERT INTO {event} (kind, account, entity_id, idempotency_key, payload_hash, ef
 NUMBERS
 SELECT 'kind-' || (i / 7 % 8), 'filial-' || (i / 11 % 10), CAST(i / 3 AS text), 'key-' || i, '', '', status,
     CASE WHEN status = 'dead' THEN 'permanent' END, '{{}}', {now}, {now}, {now}, {now},
-    CASE WHEN status IN ('dead', 'done') THEN {now} + CAST({second} * i AS {duration}) END, 'Not registered.', 'a'
+    CASE WHEN status IN ('dead', 'done') THEN {now} + CAST({second} * i AS {duration}) END, 'Not registered.', 'f1-' || (i / 13 % 10)
 FROM (SELECT i, CASE WHEN i % 100 < 3 THEN 'dead' WHEN i % 200 = 9 THEN 'failed' ELSE 'done' END AS status FROM g) AS n
 """
 
@@ -81,6 +83,9 @@ LISTS = [
     ({"account": list(MANY_ACCOUNTS)}, "event_dead_account_ix"),
     ({"kind": ["kind-1", "kind-2"], "account": list(MANY_ACCOUNTS)}, "event_dead_account_kind_ix"),
     ({"since": "1h", "kind": "kind-1"}, "event_dead_kind_ix"),
+    ({"group": "f1-3"}, "event_dead_group_ix"),
+    ({"group": "f1-3", "account": "filial-3"}, "event_dead_group_account_ix"),
+    ({"group": "f1-3", "account": list(MANY_ACCOUNTS)}, "event_dead_group_account_ix"),
     ({}, "event_dead_ix"),
 ]
 
@@ -118,6 +123,8 @@ def test_nothing_on_the_dead_letter_page_reads_the_whole_table(
             "event_dead_kind_ix",
             "event_dead_account_ix",
             "event_dead_account_kind_ix",
+            "event_dead_group_ix",
+            "event_dead_group_account_ix",
         }
 
 
@@ -164,8 +171,60 @@ def test_the_overview_never_reads_the_whole_table(full: Store) -> None:
             }
 
 
+def test_counting_the_groups_reads_the_index_of_groups_alone(full: Store) -> None:
+    groups.sample(full)
+    with recording(full) as sent:
+        groups.sample(full)
+    plans = [explain(full, statement) for statement in sent if "finished_at" in statement[0]]
+    assert len(plans) == 2, "to the end, and from the beginning"
+    for plan in plans:
+        assert not plan.scans
+        assert plan.indexes - {"event_pk"} == {"event_dead_group_account_ix"}
+
+
+@pytest.mark.parametrize("accounts", [None, MANY_ACCOUNTS], ids=["all accounts", "some accounts"])
+@pytest.mark.parametrize(
+    "flt",
+    [
+        {},
+        {"account": "filial-3"},
+        {"q": "nothing"},
+        {"reason": "permanent", "group": "f1-3"},
+        {"since": "1h"},
+    ],
+)
+def test_the_groups_of_a_filter_never_read_the_whole_table(
+    full: Store, flt: dict[str, Any], accounts: tuple[str, ...] | None
+) -> None:
+    with recording(full) as sent:
+        queries.groups(full, EventFilter.parse(flt), accounts=accounts)
+    for statement in sent:
+        plan = explain(full, statement)
+        assert not plan.scans, statement
+        assert plan.indexes <= {
+            "event_pk",
+            "event_dead_ix",
+            "event_dead_account_ix",
+            "event_dead_group_ix",
+            "event_dead_group_account_ix",
+        }
+
+
 def test_the_event_table_has_no_more_than_four_indexes_over_all_its_rows(store: Store) -> None:
     whole = [
         index for index in store.tables.event.indexes if index.dialect_options["postgresql"]["where"] is None
     ]
     assert len(whole) + 1 <= 4, "the primary key is the fourth"
+
+
+@pytest.mark.parametrize("statuses", [SENT, SENT_OR_COMING], ids=["sent", "sent or coming"])
+def test_the_search_for_a_newer_event_walks_the_index_of_entities(
+    full: Store, statuses: tuple[Status, ...]
+) -> None:
+    with recording(full) as sent:
+        newer(full, ROWS // 2, statuses)
+    plan = explain(full, sent[0])
+    assert not plan.scans
+    assert not plan.sorts
+    assert "event_entity_ix" in plan.indexes
+    assert plan.indexes <= {"event_entity_ix", "event_pk"}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dlq_console.store.keys import MAX_ACCOUNT
-from dlq_console.store.queues import LONGEST, account_of, queue_name
+from dlq_console.store.queues import account_of, queue_name
 
 #: The longest name that AMQP can carry, in bytes.
 AMQP_LIMIT = 255
@@ -44,7 +44,9 @@ def test_an_account_cannot_take_the_name_of_a_long_one() -> None:
 def test_a_queue_tells_whose_it_is_unless_its_name_was_cut(account: str, serial: bool) -> None:
     name = queue_name("erp", account, serial=serial)
     told = account_of("erp", name)
-    assert told == account or (told is None and len(name) > LONGEST)
+    cut = "." in name.removeprefix("erp.").removesuffix(".serial")
+    assert told == (None if cut else account)
+    assert cut == (len(queue_name("", account)) - 1 < sum(len(queue_name("", one)) - 1 for one in account))
 
 
 def test_a_queue_of_others_or_of_several_accounts_tells_of_none() -> None:

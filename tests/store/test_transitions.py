@@ -13,7 +13,8 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 
 from dlq_console.clock import utc_now
-from dlq_console.store import acts, kinds, queries, transitions
+from dlq_console.store import acts, holding, kinds, overdue, queries, transitions
+from dlq_console.store.claim_sql import RETRY
 from dlq_console.store.events import Event
 from dlq_console.store.kinds import PublishedKind
 from dlq_console.store.states import ALLOWED, ENDED, Action, Reason, Status
@@ -121,7 +122,7 @@ def test_an_event_that_dies_again_says_whether_of_the_same_cause(
         end_as(store, id_, transitions.buried(second, Reason.PERMANENT))
     else:
         store.clock.advance(61)
-        assert transitions.give_up(store, id_, second)
+        assert overdue.give_up(store, id_, second)
     assert row(store, id_)["died_again"] == again
 
 
@@ -255,7 +256,7 @@ def test_a_change_and_its_attempt_are_in_one_transaction(store: Store) -> None:
 def test_a_heartbeat_keeps_the_lease_alive(store: Store) -> None:
     event = claimed(store, add(store).id)
     store.clock.advance(20)
-    assert transitions.extend(store, [(event.id, event.lease_epoch)], lease_seconds=30) == []
+    assert holding.extend(store, [(event.id, event.lease_epoch)], lease_seconds=30) == []
     left = row(store, event.id)["lease_until"] - row(store, event.id)["started_at"]
     assert timedelta(seconds=49) < left < timedelta(seconds=52)
 
@@ -265,10 +266,10 @@ def test_a_heartbeat_never_keeps_a_lease_beyond_the_time_limit_and_five_seconds(
     event = claimed(store, add(store).id, lease_seconds=10)
     for _ in range(4):
         store.clock.advance(9)
-        assert transitions.extend(store, [(event.id, 1)], lease_seconds=30) == []
+        assert holding.extend(store, [(event.id, 1)], lease_seconds=30) == []
         kept = row(store, event.id)
         assert kept["lease_until"] - kept["started_at"] <= timedelta(seconds=25)
-    assert [lapsed.id for lapsed in transitions.lapsed(store)] == [event.id]
+    assert [lapsed.id for lapsed in holding.lapsed(store)] == [event.id]
 
 
 def test_a_heartbeat_returns_what_is_no_longer_held(store: Store) -> None:
@@ -279,7 +280,7 @@ def test_a_heartbeat_returns_what_is_no_longer_held(store: Store) -> None:
     transitions.end(store, held[1], transitions.released(), lapsed_only=True)
     claimed(store, ids[1])
     pairs = [(event.id, event.lease_epoch) for event in reversed(held)]
-    assert transitions.extend(store, pairs, lease_seconds=30) == [ids[0], ids[1]]
+    assert holding.extend(store, pairs, lease_seconds=30) == [ids[0], ids[1]]
     assert {
         kept["lease_until"] > kept["started_at"] for kept in rows(store) if kept["status"] == "running"
     } == {True}
@@ -287,23 +288,23 @@ def test_a_heartbeat_returns_what_is_no_longer_held(store: Store) -> None:
 
 def test_a_run_holds_its_event_until_it_ends(store: Store) -> None:
     event = claimed(store, add(store).id)
-    assert transitions.holds(store, event.id, event.lease_epoch)
-    assert not transitions.holds(store, event.id, event.lease_epoch + 1)
+    assert holding.holds(store, event.id, event.lease_epoch)
+    assert not holding.holds(store, event.id, event.lease_epoch + 1)
     transitions.end(store, event, transitions.completed(None))
-    assert not transitions.holds(store, event.id, event.lease_epoch)
+    assert not holding.holds(store, event.id, event.lease_epoch)
 
 
 def test_only_lapsed_leases_are_listed_for_rescue(store: Store) -> None:
     first = claimed(store, add(store, 1).id, lease_seconds=10)
     claimed(store, add(store, 2).id, lease_seconds=30)
     add_in(store, Status.DEAD, 3)
-    assert transitions.lapsed(store) == []
+    assert holding.lapsed(store) == []
     store.clock.advance(11)
-    [found] = transitions.lapsed(store)
+    [found] = holding.lapsed(store)
     assert (found.id, found.lease_epoch, found.attempts) == (first.id, 1, 1)
     store.clock.advance(20)
-    assert len(transitions.lapsed(store)) == 2
-    assert len(transitions.lapsed(store, limit=1)) == 1
+    assert len(holding.lapsed(store)) == 2
+    assert len(holding.lapsed(store, limit=1)) == 1
 
 
 # Too late to start
@@ -312,16 +313,16 @@ def test_only_lapsed_leases_are_listed_for_rescue(store: Store) -> None:
 @pytest.mark.parametrize("status", [Status.PENDING, Status.FAILED])
 def test_an_event_that_was_not_started_in_time_is_dead_expired(store: Store, status: Status) -> None:
     id_ = add_in(store, status)
-    assert transitions.overdue(store) == []
-    assert not transitions.give_up(store, id_, CAUSE)
+    assert overdue.overdue(store) == []
+    assert not overdue.give_up(store, id_, CAUSE)
     store.clock.advance(WEEK.total_seconds() + 60)
-    assert [event.id for event in transitions.overdue(store)] == [id_]
-    assert transitions.give_up(store, id_, OTHER_CAUSE)
+    assert [event.id for event in overdue.overdue(store)] == [id_]
+    assert overdue.give_up(store, id_, OTHER_CAUSE)
     kept = row(store, id_)
     assert (kept["status"], kept["reason"], kept["last_error"]) == ("dead", "expired", "another")
     assert kept["finished_at"] == kept["updated_at"]
-    assert transitions.overdue(store) == []
-    assert not transitions.give_up(store, id_, CAUSE)
+    assert overdue.overdue(store) == []
+    assert not overdue.give_up(store, id_, CAUSE)
 
 
 @pytest.mark.parametrize("status", [status for status in Status if status not in ("pending", "failed")])
@@ -329,8 +330,8 @@ def test_only_what_waits_to_be_run_expires(store: Store, status: Status) -> None
     id_ = add_in(store, status)
     store.clock.advance(WEEK.total_seconds() + 60)
     before = row(store, id_)
-    assert transitions.overdue(store) == []
-    assert not transitions.give_up(store, id_, CAUSE)
+    assert overdue.overdue(store) == []
+    assert not overdue.give_up(store, id_, CAUSE)
     assert row(store, id_) == before
 
 
@@ -398,7 +399,7 @@ def test_a_reprocessed_event_begins_a_new_cycle(store: Store) -> None:
     _reprocess(store, id_, after=30, max_wait=600, max_attempts=2)
     kept = row(store, id_)
     assert (kept["cycle"], kept["attempts"], kept["total_attempts"]) == (1, 0, 3)
-    assert (kept["max_attempts"], kept["priority"], kept["reason"]) == (2, 0, None)
+    assert (kept["max_attempts"], kept["priority"], kept["reason"]) == (2, RETRY, None)
     assert kept["due_at"] == kept["next_run_at"] == kept["updated_at"] + timedelta(seconds=30)
     assert kept["give_up_at"] == kept["due_at"] + timedelta(seconds=600)
     assert (kept["finished_at"], kept["expires_at"]) == (None, None)
@@ -475,8 +476,8 @@ def test_a_done_event_never_changes(store: Store) -> None:
     store.clock.advance(WEEK.total_seconds() * 60)
     for ending in ENDINGS.values():
         assert not transitions.end(store, event, ending())
-    assert transitions.extend(store, [(id_, event.lease_epoch)], lease_seconds=30) == [id_]
-    assert not transitions.give_up(store, id_, CAUSE)
+    assert holding.extend(store, [(id_, event.lease_epoch)], lease_seconds=30) == [id_]
+    assert not overdue.give_up(store, id_, CAUSE)
     assert _reprocess(store, id_) is _discard(store, id_) is None
     assert row(store, id_) == before
 

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.services.process import free_port, wait_until
@@ -100,6 +101,31 @@ def test_worker_serves_new_accounts_also_after_the_broker_has_forgotten_everythi
     ids = [celery.enqueue("noop", account=account) for account in ("found-while-running", "new")]
     redis_server.start()
     assert [celery.ended(id_, timeout=FREE_AGAIN_SECONDS).status for id_ in ids] == ["done", "done"]
+
+
+def test_worker_outlives_its_broker_also_when_several_of_its_processes_had_died_at_once(
+    celery: CeleryTable, redis_server: RedisServer
+) -> None:
+    worker = celery.start_celery()
+    # So that there is a queue that it listens to.
+    assert celery.ended(celery.enqueue("noop", account="a")).status == "done"
+    main = psutil.Process(worker.pid)
+    first = main.children()
+    # Frozen, it learns of both deaths in the same moment, as after a memory shortage of the machine.
+    worker.send(signal.SIGSTOP)
+    for process in first:
+        process.kill()
+    wait_until(lambda: all(each.status() == psutil.STATUS_ZOMBIE for each in first), SOON, "both to be dead")
+    worker.send(signal.SIGCONT)
+    wait_until(
+        lambda: len(set(main.children()) - set(first)) == len(first), SOON, "processes to take their places"
+    )
+    redis_server.kill()
+    redis_server.start()
+    worker.wait_for_line("Connection to broker lost")
+    id_ = celery.enqueue("noop", account="a")
+    assert celery.ended(id_, timeout=FREE_AGAIN_SECONDS).status == "done"
+    assert worker.running
 
 
 def test_worker_whose_broker_was_frozen_takes_up_work_again_with_all_its_slots(

@@ -9,7 +9,7 @@ import pytest
 
 from dlq_console import Event, Hub, NewEvent, Policy
 from dlq_console.settings import read_settings
-from dlq_console.store import claims, presence, pruning, scopes, transitions
+from dlq_console.store import claims, holding, presence, pruning, scopes, transitions
 from dlq_console.workers import steps
 
 LEASE = 30
@@ -88,7 +88,7 @@ def test_last_lost_attempt_makes_an_event_dead_orphaned(hub: Hub) -> None:
 def test_run_whose_lease_is_kept_alive_is_left_alone(hub: Hub) -> None:
     event = _claim(hub, _enqueue(hub))
     hub.clock.advance(LEASE - 1)
-    assert transitions.extend(hub.store, [(event.id, event.lease_epoch)], lease_seconds=LEASE) == []
+    assert holding.extend(hub.store, [(event.id, event.lease_epoch)], lease_seconds=LEASE) == []
     hub.clock.advance(LEASE - 1)
     assert steps.rescue(hub) == 0
     assert hub.get(event.id).status == "running"
@@ -97,8 +97,8 @@ def test_run_whose_lease_is_kept_alive_is_left_alone(hub: Hub) -> None:
 def test_run_that_kept_its_lease_at_the_last_moment_is_not_ended_by_a_rescuer(hub: Hub) -> None:
     claimed = _claim(hub, _enqueue(hub))
     hub.clock.advance(LEASE + 1)
-    (seen,) = transitions.lapsed(hub.store)
-    transitions.extend(hub.store, [(claimed.id, claimed.lease_epoch)], lease_seconds=LEASE)
+    (seen,) = holding.lapsed(hub.store)
+    holding.extend(hub.store, [(claimed.id, claimed.lease_epoch)], lease_seconds=LEASE)
     assert not transitions.end(hub.store, seen, transitions.completed(None), lapsed_only=True)
     assert hub.get(claimed.id).status == "running"
 
@@ -146,8 +146,14 @@ def test_event_behind_a_closed_door_expires_all_the_same(hub: Hub) -> None:
     with hub.store.write() as connection:
         scopes.close(hub.store, connection, "account", "filial-sp", DAY, "too many calls")
     hub.clock.advance(POLICY.max_wait + 1)
-    assert hub.run_due() == 0
     assert steps.expire(hub) == 1
+    assert hub.get(id_).reason == "expired"
+
+
+def test_run_due_expires_by_itself_where_no_step_runs(hub: Hub) -> None:
+    id_ = _enqueue(hub)
+    hub.clock.advance(POLICY.max_wait + 1)
+    assert hub.run_due() == 0
     assert hub.get(id_).reason == "expired"
 
 
