@@ -32,7 +32,7 @@ from dataclasses import dataclass, replace
 
 from dlq_console.classify import Call, Effect, Evidence, Phase, Reach, RuleSet, Verdict, VerdictClass
 from dlq_console.errors import OutcomeUnknown, PermanentError, RateLimited, StoreUnavailable, TransientError
-from dlq_console.hub.failures import failure, failure_of, judged
+from dlq_console.hub.failures import failure, failure_of, judged, said_by_handler
 from dlq_console.hub.handlers import Registry
 from dlq_console.hub.policy import DEFAULT_POLICY, Policy
 from dlq_console.resilience import BulkheadFullError, CircuitOpenError
@@ -82,23 +82,33 @@ class Kind:
 def ending_of(error: BaseException, event: Event, kind: Kind) -> Ending:
     """What follows from an error of the handler."""
     policy = kind.policy
-    if isinstance(error, RateLimited):
-        return _told_to_wait(error, event, kind)
-    if isinstance(error, PermanentError):
-        return _with_key(
-            transitions.buried(failure_of(error, verdict="permanent"), Reason.PERMANENT), event, GOOD
-        )
+    if isinstance(error, (RateLimited, PermanentError, OutcomeUnknown)):
+        return _as_the_handler_says(error, event, kind)
     if isinstance(error, (CircuitOpenError, BulkheadFullError)):
         wait = error.retry_after if error.retry_after is not None else REFUSED_DELAY
         return transitions.released(failure_of(error, verdict="transient"), delay=_within(wait))
-    if isinstance(error, OutcomeUnknown):
-        return in_doubt(failure_of(error, verdict="unknown"), event, policy, proof=_failed(error))
     if isinstance(error, (StoreUnavailable, MemoryError)):
         return retried_or_exhausted(failure_of(error, verdict="transient"), event, policy)
     verdict = kind.rules.judge(error, _call(event, policy))
     if isinstance(error, (TransientError, *policy.retry_on)):
         return _retry_as_told(error, verdict, event, policy)
     return _by_verdict(error, verdict, event, kind)
+
+
+def _as_the_handler_says(
+    error: RateLimited | PermanentError | OutcomeUnknown, event: Event, kind: Kind
+) -> Ending:
+    # Raised from an error of its client, it brings along what the provider answered.
+    heard = kind.rules.judge(error, _call(event, kind.policy))
+    if isinstance(error, RateLimited):
+        cause = failure_of(error, verdict="rate_limited")
+        return _told_to_wait(error, said_by_handler(cause, heard, effect="not_applied"), event, kind)
+    if isinstance(error, PermanentError):
+        cause = said_by_handler(failure_of(error, verdict="permanent"), heard, effect="not_applied")
+        ending = _with_key(transitions.buried(cause, Reason.PERMANENT), event, GOOD)
+        return _counted_by_provider(ending, heard, event, kind)
+    cause = said_by_handler(failure_of(error, verdict="unknown"), heard, effect="unknown")
+    return in_doubt(cause, event, kind.policy, proof=_failed(error))
 
 
 def _retry_as_told(error: BaseException, verdict: Verdict, event: Event, policy: Policy) -> Ending:
@@ -204,10 +214,9 @@ def died(event: Event, policy: Policy = DEFAULT_POLICY, *, how: str = "stopped a
     return in_doubt(lost, event, policy, last=Reason.ORPHANED, outcome=Outcome.LOST)
 
 
-def _told_to_wait(error: RateLimited, event: Event, kind: Kind) -> Ending:
+def _told_to_wait(error: RateLimited, cause: Failure, event: Event, kind: Kind) -> Ending:
     """The handler says which scope is to be left alone."""
     seconds = closure(error.retry_after)
-    cause = failure_of(error, verdict="rate_limited")
     # Whatever was written there: a door must be closed.
     reach = Reach(error.scope) if error.scope in tuple(Reach) else Reach.ACCOUNT
     scope = _scope(reach, event, kind.policy)

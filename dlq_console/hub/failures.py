@@ -10,6 +10,8 @@ from dlq_console.classify import Verdict
 from dlq_console.redact import redact_text
 from dlq_console.store.transitions import Failure, Judgement
 
+#: Stands in the place of a rule where the handler has said what an error means.
+BY_HANDLER = "handler"
 #: Characters of a message and of a traceback that are kept.
 MESSAGE_LIMIT = 2_000
 TRACEBACK_LIMIT = 8_000
@@ -35,6 +37,12 @@ def judged(failure: Failure, verdict: Verdict) -> Failure:
         answer=None if verdict.answer is None else json.dumps(asdict(verdict.answer), ensure_ascii=False),
     )
     return replace(failure, judgement=judgement)
+
+
+def said_by_handler(failure: Failure, verdict: Verdict, *, effect: str) -> Failure:
+    """The same failure, of which the handler itself has said what it means; what its provider answered is kept with it."""
+    answer = None if verdict.answer is None else json.dumps(asdict(verdict.answer), ensure_ascii=False)
+    return replace(failure, judgement=Judgement(effect=effect, rule=BY_HANDLER, answer=answer))
 
 
 def failure_of(error: BaseException, *, verdict: str) -> Failure:

@@ -7,13 +7,20 @@ from __future__ import annotations
 
 import os
 
-from dlq_console import Hub, Policy
+from dlq_console import CircuitBreakerConfig, Hub, Policy
 from dlq_console.demo.handlers import register
 
 #: Seconds that a handler waits for an answer of the ERP.
 PATIENCE = 0.7
 #: Attempts enough to outlast a crash every two seconds; waits short enough to be waited for.
-POLICY = Policy(max_attempts=12, base_delay=0.2, max_delay=1, timeout=4)
+POLICY = Policy(
+    max_attempts=12,
+    base_delay=0.2,
+    max_delay=1,
+    timeout=4,
+    # A crash every two seconds must not close a kind for two minutes.
+    breaker=CircuitBreakerConfig(success_threshold=1, recovery_timeout=0.5),
+)
 
 hub = Hub()
 register(hub, os.environ["DLQ_DEMO_ERP_URL"], policy=POLICY, patience=PATIENCE)

@@ -345,3 +345,24 @@ def test_a_verifier_past_the_time_limit_has_not_answered_and_costs_no_attempt(hu
     id_ = erp.enqueue()
     event = erp.run(id_, 2)
     assert (event.status, event.doubts, event.attempts, len(erp.sent_with)) == ("failed", 2, 1, 1)
+
+
+def test_what_the_provider_answered_is_kept_where_the_handler_says_what_it_means(hub: Hub, erp: Erp) -> None:
+    response = httpx.Response(422, json={"message": "Cliente bloqueado"}, request=REQUEST)
+
+    def refuse() -> object:
+        try:
+            response.raise_for_status()
+        except httpx.HTTPStatusError as error:
+            raise PermanentError("The customer is blocked.") from error
+        return None
+
+    erp.serve()
+    erp.sends = [refuse]
+    id_ = erp.enqueue()
+    erp.run(id_)
+    [attempt] = _timeline(hub, id_)
+    assert (attempt.verdict, attempt.effect, attempt.rule) == ("permanent", "not_applied", "handler")
+    assert attempt.answer is not None
+    assert attempt.answer["status"] == 422
+    assert "Cliente bloqueado" in attempt.answer["excerpt"]
