@@ -8,9 +8,13 @@ from jinja2 import StrictUndefined
 from dlq_console.runtime import Hub
 from dlq_console.settings import assets_path
 from dlq_console.web import api, assets, auth, errors, health_probes, hub, i18n, security, templating
+from dlq_console.web.door_acts import door_acts
 from dlq_console.web.events import events
 from dlq_console.web.fragments import fragments
+from dlq_console.web.groups import groups
+from dlq_console.web.health import health
 from dlq_console.web.preferences import preferences
+from dlq_console.web.rules import rules
 from dlq_console.web.triage import triage
 
 
@@ -36,7 +40,11 @@ def create_app(runtime: Hub) -> Flask:
 
     app.register_blueprint(auth.auth)  # /login, /logout
     app.register_blueprint(triage)  # /, /dead-letters, /events
+    app.register_blueprint(groups)  # /groups, /groups/<fingerprint>
     app.register_blueprint(events)  # /events/<id> and what can be done there
+    app.register_blueprint(door_acts)  # /accounts/pause, /accounts/resume, /breakers/reset
+    app.register_blueprint(rules)  # /rules
+    app.register_blueprint(health)  # /health/breakers, /health/bulkheads
     app.register_blueprint(fragments)  # /_f/...: parts of those pages
     app.register_blueprint(preferences)  # /settings/preferences
     app.register_blueprint(health_probes.blueprint)  # /healthz, /readyz

@@ -101,12 +101,15 @@ class RuleSet:
 
     def matching(self, reading: Reading, call: Call) -> tuple[str, ...]:
         """Ids of all rules that match a reading, the one that decides first. Never raises."""
-        provider = (call.provider or "").lower()
-        view = View(reading, call, self._places.get(provider, self._general_places))
+        deciding = self._rules.get((call.provider or "").lower(), self._general)
         try:
-            return tuple(rule.id for rule in self._rules.get(provider, self._general).all(view))
+            return tuple(rule.id for rule in deciding.all(self._view(reading, call)))
         except Exception:  # noqa: BLE001 - as above
             return ()
+
+    def said(self, reading: Reading, call: Call) -> str:
+        """The first message of a reading as `message_masked` compares it."""
+        return self._view(reading, call).masked_messages[0]
 
     def limits(self, provider: str | None) -> Limits | None:
         """What a provider allows, as the last file says that names limits for it."""
@@ -115,9 +118,8 @@ class RuleSet:
         return found[-1] if found else None
 
     def _judge(self, reading: Reading, call: Call) -> Verdict:
-        provider = (call.provider or "").lower()
-        view = View(reading, call, self._places.get(provider, self._general_places))
-        rule = self._rules.get(provider, self._general).first(view)
+        view = self._view(reading, call)
+        rule = self._rules.get((call.provider or "").lower(), self._general).first(view)
         answer = Answer(
             status=reading.status,
             code=view.code_texts[0][:_LONGEST_CODE] if view.code_texts else None,
@@ -126,6 +128,10 @@ class RuleSet:
             phase=reading.phase,
         )
         return self._verdict(rule, view, answer=answer, now=self._clock())
+
+    def _view(self, reading: Reading, call: Call) -> View:
+        places = self._places.get((call.provider or "").lower(), self._general_places)
+        return View(reading, call, places)
 
     def _verdict(self, rule: Rule | None, view: View, *, answer: Answer | None, now: datetime) -> Verdict:
         class_ = VerdictClass.UNKNOWN if rule is None else rule.then.class_

@@ -156,13 +156,22 @@ def show_event(event_id: int, as_json: bool) -> None:
 @click.option(
     "--after", default=0.0, type=click.FloatRange(0, LONGEST_AFTER), help="Seconds from now until it may run."
 )
+@click.option(
+    "--even-if-newer",
+    is_flag=True,
+    help="Although a newer event of its entity exists, where its kind asks.",
+)
 @as_json
-def reprocess(event_ids: tuple[int, ...], note: str | None, after: float, as_json: bool) -> int:
+def reprocess(
+    event_ids: tuple[int, ...], note: str | None, after: float, even_if_newer: bool, as_json: bool
+) -> int:
     """Let dead events run again."""
     return _act(
         event_ids,
         as_json,
-        lambda hub, event_id: hub.reprocess(event_id, actor=actor(), note=note, after=after),
+        lambda hub, event_id: hub.reprocess(
+            event_id, actor=actor(), note=note, after=after, even_if_newer=even_if_newer
+        ),
     )
 
 
@@ -217,6 +226,7 @@ def _print_event(event: Event, attempts: Sequence[Attempt], audit: Sequence[Audi
         "status": _state(event),
         "waits for": waiting or event.waiting_for,
         "lane": event.lane,
+        "replaced by": event.superseded_by and f"event {event.superseded_by}",
         "last error": event.last_error,
         "attempts": f"{event.attempts} of {event.max_attempts}, {event.total_attempts} in all",
         "next run": moment(event.next_run_at) if event.status in READY else None,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dlq_console.errors import EventNotFound
-from dlq_console.hub import actions, async_enqueue, doors, expiry, once
+from dlq_console.hub import actions, async_enqueue, doors, expiry, once, services
 from dlq_console.hub.dispatch import Message, NoPublisher, Publisher
 from dlq_console.hub.enqueue import AnySession, Enqueued, NewEvent, OnDuplicate
 from dlq_console.hub.entrance import Entrance
@@ -515,11 +515,11 @@ class HubCore:
         note: str | None = None,
         seconds: float | None = None,
     ) -> None:
-        """Hold the breaker of an account, or of one kind in it, open or closed, for some seconds or until it is reset.
+        """Hold a breaker open or closed, for some seconds or until it is reset.
 
         Args:
-            name: an account, or `<account>/<kind>` where the kind has a breaker of its own; "/" and "%" in the account
-                are escaped.
+            name: as the list shows it: an account, `<account>/<kind>` where the kind has a breaker of its own ("/" and
+                "%" in the account are escaped), or a service that guards protect; `service:<name>` is always a service.
             position: "open" lets nothing start, "closed" everything, whatever the calls say.
             actor: who decides it.
             note: why.
@@ -527,18 +527,28 @@ class HubCore:
 
         Raises:
             PayloadRefused: a name, note or time is no such thing.
+            StoreUnavailable: the state that guards share is away.
         """
         forced = Position.FORCED_OPEN if position == "open" else Position.FORCED_CLOSED
-        doors.force_circuit(self.store, name, forced, actor=actor, note=note, seconds=seconds)
+        service = services.service_of(self.store, self.state, name)
+        if service is None:
+            doors.force_circuit(self.store, name, forced, actor=actor, note=note, seconds=seconds)
+        else:
+            services.force(self.store, self.state, service, forced, actor=actor, note=note, seconds=seconds)
 
     def reset_breaker(self, name: str, *, actor: str, note: str | None = None) -> None:
-        """Close a breaker of the hub, and end what a person had decided about it.
+        """Close a breaker, and end what a person had decided about it; `name` as for `force_breaker`.
 
         Raises:
             EventNotFound: there is no such breaker.
             PayloadRefused: a name or note is no such thing.
+            StoreUnavailable: the state that guards share is away.
         """
-        doors.reset_circuit(self.store, name, actor=actor, note=note)
+        service = services.service_of(self.store, self.state, name)
+        if service is None:
+            doors.reset_circuit(self.store, name, actor=actor, note=note)
+        else:
+            services.reset(self.store, self.state, service, actor=actor, note=note)
 
 
 def _check_id(event_id: object) -> None:

@@ -66,11 +66,20 @@ def force_circuit(
     Raises:
         PayloadRefused: a name, note or time is no such thing.
     """
-    if seconds is not None and not 0 < seconds <= LONGEST:
-        raise PayloadRefused(f"seconds: write a number greater than 0 and at most {LONGEST:g}.")
+    check_span(seconds)
     who, why = _actor(actor), clean_note(note)
     act = door_acts.forced(position, actor=who, note=why or "", seconds=seconds)
     return _do(store, circuit_scope(name), act, position, who, why)
+
+
+def check_span(seconds: float | None) -> None:
+    """Refuse a time for which nothing can be held; None is until somebody acts.
+
+    Raises:
+        PayloadRefused: that is none.
+    """
+    if seconds is not None and not 0 < seconds <= LONGEST:
+        raise PayloadRefused(f"seconds: write a number greater than 0 and at most {LONGEST:g}.")
 
 
 def reset_circuit(store: Store, name: str, *, actor: str, note: str | None = None) -> Door:

@@ -232,7 +232,7 @@ def _limited(cause: Failure, verdict: Verdict, event: Event, policy: Policy) -> 
     scope = _scope(verdict.reach, event, policy)
     seconds = closure(verdict.wait)
     spread = random.uniform(0, min(SPREAD, seconds / 10))  # noqa: S311 - spreads load, hides nothing
-    return _closing(transitions.released(cause), scope, seconds + spread, cause.message)
+    return _closing(transitions.released(cause), scope, seconds + spread, _in_its_words(cause, verdict))
 
 
 def _closing(ending: Ending, scope: Scope, seconds: float, reason: str) -> Ending:
@@ -244,7 +244,7 @@ def _refused_log_in(cause: Failure, verdict: Verdict, event: Event, policy: Poli
         again = transitions.retried(cause, delay=RENEWAL_DELAY, max_wait=policy.max_wait)
         return _heard(again, event, policy, proof)
     buried = _with_key(transitions.buried(cause, Reason.AUTH), event, proof, verdict)
-    pause = paused(by="hub", note=cause.message, seconds=None, cause="auth")
+    pause = paused(by="hub", note=_in_its_words(cause, verdict), seconds=None, cause="auth")
     return replace(buried, doors=(*buried.doors, DoorChange(account_scope(event.account), pause)))
 
 
@@ -275,6 +275,12 @@ def _counted_by_provider(ending: Ending, verdict: Verdict, event: Event, kind: K
 
 
 # Small things
+
+
+def _in_its_words(cause: Failure, verdict: Verdict) -> str:
+    """What the provider said, where it did; else what the client's error says."""
+    answer = verdict.answer
+    return answer.excerpt if answer and answer.phase is Phase.RESPONSE and answer.excerpt else cause.message
 
 
 def _heard(ending: Ending, event: Event, policy: Policy, proof: Proof) -> Ending:

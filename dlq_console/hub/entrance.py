@@ -18,6 +18,7 @@ from dlq_console.hub.after_commit import perform
 from dlq_console.hub.callers import joined
 from dlq_console.hub.enqueue import AnySession, NewEvent, OnDuplicate
 from dlq_console.hub.policy import DEFAULT_POLICY, Policy
+from dlq_console.resilience.tracing import traceparent
 from dlq_console.store import acts, ingest
 from dlq_console.store.ingest import Ingested, Intention
 from dlq_console.store.keys import MAX_ACCOUNT, MAX_ENTITY_ID, MAX_KIND, check_text
@@ -99,6 +100,7 @@ class Entrance:
             lane=lane,
             on_dead=on_dead,
             origin=origin,
+            trace_context=traceparent(),
             # Nothing is known of the kind yet: the claim fills in what its workers have published by then.
             max_attempts=None if policy is DEFAULT_POLICY else policy.max_attempts,
             max_wait=policy.max_wait,

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import logging
 import time
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -25,6 +26,7 @@ from dlq_console.hub.handlers import TimeLimitReached as TimeLimitReached
 from dlq_console.hub.refreshing import refreshed
 from dlq_console.hub.staleness import ending_without_run
 from dlq_console.hub.verification import completed, verified
+from dlq_console.resilience.tracing import continued, span
 from dlq_console.store import holding, kinds, transitions
 from dlq_console.store.events import Event
 from dlq_console.store.states import Reason
@@ -73,7 +75,7 @@ def run_claimed(
         return finish(store, event, needless)
     kind = Kind(handler.policy, registry)
     try:
-        with while_running:
+        with _traced(event), while_running:
             ending = _ending(store, handler, event, kind, result_max_bytes)
     except LeaseLost:
         logger.warning("event %s: its lease was lost, the run has ended without a result", event.id)
@@ -86,6 +88,15 @@ def run_claimed(
     except BaseException as error:  # noqa: BLE001 - also sys.exit and MemoryError: the worker lives on
         return finish(store, event, ending_of(error, event, kind))
     return finish(store, event, ending)
+
+
+@contextmanager
+def _traced(event: Event) -> Iterator[None]:
+    """A span of the trace in which the event was put in."""
+    carried = {"traceparent": event.trace_context} if event.trace_context else None
+    attributes = {"dlq.event_id": event.id, "dlq.attempt": event.attempts}
+    with continued(carried), span(f"run {event.kind}", attributes):
+        yield
 
 
 def _ending_without_run(store: Store, handler: Handler, event: Event) -> Ending | None:

@@ -7,7 +7,7 @@ from dataclasses import InitVar, dataclass, fields
 from typing import Any, Literal, TypeGuard, get_args
 
 from dlq_console.errors import ConfigurationError, PayloadRefused
-from dlq_console.resilience import CircuitBreakerConfig
+from dlq_console.resilience import BulkheadConfig, CircuitBreakerConfig
 from dlq_console.store.keys import MAX_ACCOUNT, check_text
 
 #: Ten years in seconds: added to any time that an event may have, it stays within what both databases hold.
@@ -40,6 +40,8 @@ class Policy:
         writes: it changes something in the provider; what only reads is never in doubt.
         max_running: how many of each account may run at once.
         breaker: a circuit for this kind alone in each account, instead of the account's.
+        bulkhead: room for this kind alone in each account: its max_concurrent is the same as max_running, its timeout,
+            where it was set, shortens `timeout`. An event waits in the database, at most max_wait; nothing else counts.
         replay_policy: what becomes of an event when a newer one of its kind, account and entity exists: "always" runs it,
             "latest_wins" discards it where a newer one is done, "latest_wins_pending" also where a newer one still
             waits or runs; "ask" runs it, but lets a person reprocess it only on purpose.
@@ -64,6 +66,7 @@ class Policy:
     max_wait: float = 604_800
     max_running: int | None = None
     breaker: CircuitBreakerConfig | None = None
+    bulkhead: BulkheadConfig | None = None
     serial: InitVar[bool] = False
 
     def __post_init__(self, serial: bool) -> None:
@@ -105,6 +108,25 @@ class Policy:
             raise _wrong("max_running", "a whole number from 1, or None")
         if self.breaker is not None and not isinstance(self.breaker, CircuitBreakerConfig):
             raise _wrong("breaker", "a CircuitBreakerConfig")
+        if self.bulkhead is not None:
+            self._take_over(self.bulkhead)
+
+    def _take_over(self, bulkhead: BulkheadConfig) -> None:
+        """Let the limits of a bulkhead be those of the kind."""
+        if not isinstance(bulkhead, BulkheadConfig):
+            raise _wrong("bulkhead", "a BulkheadConfig")
+        if bulkhead.max_concurrent < 1:
+            raise _wrong(
+                "bulkhead", "a BulkheadConfig with room for one at least; pause the account to let none run"
+            )
+        most = (
+            bulkhead.max_concurrent
+            if self.max_running is None
+            else min(bulkhead.max_concurrent, self.max_running)
+        )
+        object.__setattr__(self, "max_running", most)
+        if bulkhead.timeout not in (None, BulkheadConfig().timeout):
+            object.__setattr__(self, "timeout", min(self.timeout, bulkhead.timeout))
 
     @property
     def may_repeat(self) -> bool:
@@ -125,6 +147,8 @@ class Policy:
         values["retry_on"] = [error.__name__ for error in self.retry_on]
         # Decided where the handler is; what others see is only that there is one.
         values["breaker"] = self.breaker is not None
+        # Its limits stand in `max_running` and `timeout`.
+        values["bulkhead"] = self.bulkhead is not None
         return values
 
 

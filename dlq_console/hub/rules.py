@@ -13,6 +13,7 @@ from dlq_console.classify import Call, Phase, Reading, RuleSet
 from dlq_console.classify.rules import Rule, WaitFrom, When
 from dlq_console.clock import monotonic
 from dlq_console.hub.core import HubCore
+from dlq_console.hub.failures import BY_HANDLER
 from dlq_console.store import queries
 from dlq_console.store.events import Attempt, EventSummary
 from dlq_console.store.queries import RecordedFailure
@@ -138,7 +139,8 @@ def preview(hub: HubCore, text: str, *, accounts: tuple[str, ...] | None = None)
     matches: list[Match] = []
     end = monotonic() + PATIENCE
     looked_at = 0
-    for failure in recorded.items:
+    judged = [failure for failure in recorded.items if failure.rule != BY_HANDLER]
+    for failure in judged:
         if monotonic() > end:
             break
         looked_at += 1
@@ -148,7 +150,7 @@ def preview(hub: HubCore, text: str, *, accounts: tuple[str, ...] | None = None)
     return Preview(
         rules=tuple(_plain(rule) for rule in drafted),
         looked_at=looked_at,
-        complete=recorded.complete and looked_at == len(recorded.items),
+        complete=recorded.complete and looked_at == len(judged),
         matched=len(matches),
         decided=sum(match.decides for match in matches),
         changed=sum(match.verdict != match.failure.verdict for match in matches),

@@ -204,12 +204,17 @@ class ReadyAccount:
         """How many of its events may run at once."""
         if self.max_running is not None:
             return self.max_running
-        return max(1, self.slots * 3 // 4)
+        return fair_share(self.slots)
 
     @property
     def room(self) -> int:
         """How many more may start now."""
         return max(0, self.limit - self.running)
+
+
+def fair_share(slots: int) -> int:
+    """How many events of an account without a limit of its own may run at once, where so many slots serve it."""
+    return max(1, slots * 3 // 4)
 
 
 class ReadyRound:

@@ -154,16 +154,23 @@ def _pause(door: Door) -> Cause | None:
     return Cause(name, NEVER if door.pause.until is None else door.pause.until, door.pause.note or "")
 
 
-def mark(door: Door) -> int:
+def mark(door: Door, now: float) -> int:
     """How carefully its events must be claimed."""
     if door.circuit.state is not CircuitState.CLOSED:
-        return PROBING
+        override = rules.standing_override(door.circuit, now)
+        held_closed = override is not None and override.position is Position.FORCED_CLOSED
+        return LIMITED if held_closed else PROBING
     # A scope that its provider had closed comes back slowly, see `choosing.py`; `settled` ends that.
     return LIMITED if door.limited or door.provider_until is not None else FREE
 
 
 def settled(door: Door, now: float) -> Door:
-    """The door without what lies behind it: a closing of its provider after which it has come back to full speed."""
+    """The door without what lies behind it.
+
+    A closing of its provider after which it has come back to full speed, and a person's decision that has lapsed.
+    """
+    if door.circuit.override is not None and rules.standing_override(door.circuit, now) is None:
+        door = replace(door, circuit=replace(door.circuit, override=None))
     if door.provider_until is None or door.provider_until + RAMP > now:
         return door
     return replace(door, provider_until=None, provider_reason=None)
@@ -280,7 +287,7 @@ def save(store: Store, connection: Connection, before: Door, after: Door, now: f
     )
     if after == before:
         return after
-    values = _values(after) | {"closed_reason": longest.reason if longest else None}
+    values = _values(after, now) | {"closed_reason": longest.reason if longest else None}
     connection.execute(store.statement(SAVE), values)
     for moved in after.circuit.history:
         if moved.generation > before.circuit.generation:
@@ -305,10 +312,10 @@ def _key(scope: Scope) -> dict[str, Any]:
     return {"type": scope.type, "name": scope.name, "account": scope.account, "kind": scope.kind}
 
 
-def _values(door: Door) -> dict[str, Any]:
+def _values(door: Door, now: float) -> dict[str, Any]:
     pause = door.pause
     return _key(door.scope) | {
-        "guarded": mark(door),
+        "guarded": mark(door, now),
         "watched": int(is_watched(door)),
         "closed_until": _time(door.closed_until),
         "since_at": _time(door.closed_since),

@@ -10,6 +10,7 @@ from sqlalchemy import RowMapping
 
 from dlq_console.store.canonical import decode_payload
 from dlq_console.store.clock import from_microseconds
+from dlq_console.store.keys import is_content_key
 
 #: Attempts where neither the event nor its kind says otherwise (row A6).
 DEFAULT_MAX_ATTEMPTS = 6
@@ -74,13 +75,24 @@ class EventSummary:
     doubts: int
     #: The newer event of its entity that made it needless.
     superseded_by: int | None
-    #: Why a due event does not run: `time`, `account_closed`, `method_closed`, `provider_closed`, `no_handler`,
-    #: `no_worker`; `earlier_event` for a blocked one; None where nothing holds it up. Computed when read, never stored.
+    #: Why a due event does not run: `time`, `account_closed`, `method_closed`, `provider_closed`, `pace`, `probe`,
+    #: `no_handler`, `no_worker`; `earlier_event` for a blocked one; None where nothing holds it up. Computed when read,
+    #: never stored.
     waiting_for: str | None = None
     #: Until when, where that is known.
     waiting_until: datetime | None = None
+    #: By what the door is closed: `provider`, `circuit`, `pause`, `auth`; with the reason in the words of whoever gave
+    #: it, and the person or program that decided it.
+    waiting_cause: str | None = None
+    waiting_reason: str | None = None
+    waiting_by: str | None = None
     #: The earlier event of its lane that it waits behind.
     blocked_by: int | None = None
+
+    @property
+    def is_keyed_by_content(self) -> bool:
+        """Whether nothing but its content tells it from another event, so that a return to it looks like a repeat."""
+        return self.version is None and is_content_key(self.idempotency_key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,13 +51,14 @@ class MultiDict(Protocol):
 class EventFilter:
     """What must hold for an event to be shown; an empty field asks for nothing.
 
-    Several values of one field mean "any of these". `entity` is the whole entity id; `q` is text anywhere in the last
+    Several values of one field mean "any of these". `group` is the fingerprint of the last error. `entity` is the whole entity id; `q` is text anywhere in the last
     error, in upper or lower case. `since`, `from_` and `to` mean when an event ended in lists of ended events (dead,
     done, discarded) and when it was created in all others; `since` is relative ("30m", "4h", "2d", "1w").
     """
 
     kind: tuple[str, ...] = ()
     account: tuple[str, ...] = ()
+    group: str = ""
     reason: tuple[str, ...] = ()
     status: tuple[str, ...] = ()
     entity: str = ""
@@ -76,6 +77,7 @@ class EventFilter:
         flt = cls(
             kind=_texts(values, "kind"),
             account=_texts(values, "account"),
+            group=_text(values, "group"),
             reason=_choices(values, "reason", Reason),
             status=_choices(values, "status", Status),
             entity=_text(values, "entity"),

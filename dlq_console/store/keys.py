@@ -85,12 +85,17 @@ def own_key(key: object) -> str:
     text = _clean(key, "idempotency_key")
     if not text:
         raise PayloadRefused("idempotency_key: it is empty; send a text, or leave it out to have one made.")
-    if _CONTENT_KEY.fullmatch(text):
+    if is_content_key(text):
         raise PayloadRefused(
             "idempotency_key: this form is kept for keys made from content; "
             "leave it out to have one made, or choose another form."
         )
     return text if len(text) <= MAX_OWN_KEY else f"sha256:{sha256(text.encode()).hexdigest()}"
+
+
+def is_content_key(key: str) -> bool:
+    """Whether a stored key was made from content; no caller's own key has that form."""
+    return _CONTENT_KEY.fullmatch(key) is not None
 
 
 def effect_key(idempotency_key: str, generation: int = 0) -> str:

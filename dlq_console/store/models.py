@@ -72,6 +72,8 @@ class Tables:
     tokens: Table
     once: Table
     error_group: Table
+    shared: Table
+    snapshot: Table
 
 
 @cache
@@ -94,6 +96,8 @@ def tables(prefix: str) -> Tables:
         tokens=_tokens(metadata, prefix),
         once=_once(metadata, prefix),
         error_group=_error_group(metadata, prefix),
+        shared=_shared(metadata, prefix),
+        snapshot=_snapshot(metadata, prefix),
     )
 
 
@@ -469,3 +473,37 @@ def _error_group(metadata: MetaData, prefix: str) -> Table:
     )
     Index(f"{prefix}error_group_sampled_ix", table.c.sampled_at)
     return table
+
+
+def _shared(metadata: MetaData, prefix: str) -> Table:
+    """Records of the resilience library that processes share, one per kind of record and name.
+
+    Times are seconds since 1970 by the database's clock, as its rules compute with them.
+    """
+    table = Table(
+        f"{prefix}shared",
+        metadata,
+        Column("kind", Text, primary_key=True),
+        Column("name", Text, primary_key=True),
+        # JSON, compared letter by letter before it is changed.
+        _text("value"),
+        Column("expires_at", Float(53), nullable=False),
+        postgresql_with=SMALL_STORAGE,
+    )
+    Index(f"{prefix}shared_expires_ix", table.c.expires_at)
+    return table
+
+
+def _snapshot(metadata: MetaData, prefix: str) -> Table:
+    """What pages read instead of asking for it: one row per thing that is shown, written anew when it has changed."""
+    return Table(
+        f"{prefix}snapshot",
+        metadata,
+        # Which reading it belongs to, such as the circuits of services.
+        Column("reading", Text, primary_key=True),
+        Column("name", Text, primary_key=True),
+        # JSON.
+        _text("value"),
+        _time("changed_at", null=False),
+        postgresql_with=SMALL_STORAGE,
+    )

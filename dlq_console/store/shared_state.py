@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from sqlalchemy import Column, Float, Index, MetaData, Table, Text, TextClause, bindparam, text
+from sqlalchemy import TextClause, bindparam, text
+from sqlalchemy.exc import DBAPIError
 
+from dlq_console.errors import StoreUnavailable
 from dlq_console.resilience.state import Kind, Loaded, OptimisticState, Swapped
 from dlq_console.resilience.state.optimistic import CLOCK_TOLERANCE
+from dlq_console.store.queries.readiness import exists
 from dlq_console.store.store import Store
 
 # The time is told also where nothing stands.
@@ -39,30 +43,6 @@ WHERE kind = :kind AND name = :name AND value = :seen AND {standing} AND abs({no
 PRUNE = "DELETE FROM {shared} WHERE expires_at <= {now}"
 
 
-def shared_tables(prefix: str, metadata: MetaData) -> Table:
-    """The table of shared records under a table prefix.
-
-    Times are seconds since 1970 by the database's clock, as the rules of the resilience library compute with them.
-    """
-    table = Table(
-        f"{prefix}shared",
-        metadata,
-        Column("kind", Text, primary_key=True),
-        Column("name", Text, primary_key=True),
-        # JSON, compared letter by letter before it is changed.
-        Column("value", Text, nullable=False),
-        Column("expires_at", Float(53), nullable=False),
-        # Rewritten all the time and never large.
-        postgresql_with={
-            "fillfactor": "50",
-            "autovacuum_vacuum_scale_factor": "0",
-            "autovacuum_vacuum_threshold": "1000",
-        },
-    )
-    Index(f"{prefix}shared_expires_ix", table.c.expires_at)
-    return table
-
-
 class SqlState(OptimisticState):
     """State shared by every process that uses the same database; opens nothing before first use, safe before a fork.
 
@@ -77,7 +57,7 @@ class SqlState(OptimisticState):
         super().__init__()
         self._store = Store(store, table_prefix=table_prefix) if isinstance(store, str) else store
         self._own_store = isinstance(store, str)
-        self.table = shared_tables(self._store.tables.prefix, MetaData())
+        self.table = self._store.tables.shared
         self._statements: dict[str, TextClause] = {}
         self._store.clock.on_change(self._statements.clear)
 
@@ -89,11 +69,15 @@ class SqlState(OptimisticState):
     def create_table(self) -> None:
         """Create the table where there is none."""
         with self._store.write() as connection:
-            self.table.metadata.create_all(connection)
+            self.table.create(connection, checkfirst=True)
 
     def prune(self) -> int:
-        """Delete the records whose time is over; returns how many."""
-        with self._store.single_statement() as connection:
+        """Delete the records whose time is over; returns how many.
+
+        Raises:
+            StoreUnavailable: the database cannot be used.
+        """
+        with self._reached(), self._store.single_statement() as connection:
             return connection.execute(self._statement(PRUNE)).rowcount
 
     def _disconnect(self) -> None:
@@ -102,7 +86,7 @@ class SqlState(OptimisticState):
             self._store.engines.dispose()
 
     def _load(self, kind: Kind[Any], name: str) -> Loaded:
-        with self._store.read() as connection:
+        with self._reached(), self._store.read() as connection:
             row = connection.execute(self._statement(LOAD), {"kind": kind.name, "name": name}).one()
         return Loaded(row.value, row.now)
 
@@ -112,7 +96,7 @@ class SqlState(OptimisticState):
         if names is not None:
             parameters["names"] = list(names)
             statement = self._statement(LOAD_NAMED)
-        with self._store.read() as connection:
+        with self._reached(), self._store.read() as connection:
             rows = connection.execute(statement, parameters).all()
         return {row.name: row.value for row in rows if row.name is not None}, rows[0].now
 
@@ -128,9 +112,23 @@ class SqlState(OptimisticState):
             "tolerance": CLOCK_TOLERANCE,
         }
         wanted = self._statement(template)
-        with self._store.single_statement() as connection:
+        with self._reached(), self._store.single_statement() as connection:
             done = connection.execute(wanted, parameters).rowcount == 1
         return Swapped(done, self.now())
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        """Whatever is wrong with the database, calls go on without it: also where nobody has made the table."""
+        if not exists(self._store):
+            raise StoreUnavailable(
+                f"The shared state cannot be used: there is no database at {self.place}; run: dlq-console db upgrade"
+            )
+        try:
+            yield
+        except DBAPIError as error:
+            raise StoreUnavailable(
+                f"The shared state in the database {self.place} cannot be used: {type(error.orig).__name__}."
+            ) from error
 
     def _statement(self, template: str) -> TextClause:
         prepared = self._statements.get(template)

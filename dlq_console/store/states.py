@@ -49,6 +49,7 @@ class Reason(StrEnum):
     AUTH = "auth"
     NO_HANDLER = "no_handler"
     OPERATOR = "operator"
+    SUPERSEDED = "superseded"
 
 
 DEAD_REASONS = (
@@ -62,7 +63,7 @@ DEAD_REASONS = (
     Reason.IN_DOUBT,
     Reason.NO_HANDLER,
 )
-DISCARD_REASONS = (Reason.OPERATOR,)
+DISCARD_REASONS = (Reason.OPERATOR, Reason.SUPERSEDED)
 
 
 class Action(StrEnum):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from flask_babel import gettext, lazy_gettext
+from flask_babel import gettext, lazy_gettext, ngettext
 from flask_babel.speaklater import LazyString
 
+from dlq_console.store.events import EventSummary
 from dlq_console.store.queries import Listed
 from dlq_console.store.states import Reason, Status
 
@@ -59,6 +60,12 @@ _BY_REASON: dict[str, _Pair] = {
             "Look in the ERP: if the record is there, discard this event; if it is not, reprocess it."
         ),
     ),
+    Reason.AUTH: (
+        lazy_gettext(
+            "The ERP refused the log-in of this account, so the account was paused; its other events wait."
+        ),
+        lazy_gettext("Correct the credentials, resume the account, then reprocess."),
+    ),
     Reason.NO_HANDLER: (
         lazy_gettext("No worker knows how to handle this kind of event."),
         lazy_gettext("Start or update the worker that handles this kind, then reprocess."),
@@ -66,6 +73,12 @@ _BY_REASON: dict[str, _Pair] = {
     Reason.OPERATOR: (
         lazy_gettext("A person decided that it shall not be sent."),
         lazy_gettext("There is nothing to do; the history says who did it and why."),
+    ),
+    Reason.SUPERSEDED: (
+        lazy_gettext("Sent after the newer one, it would have undone what that one did."),
+        lazy_gettext(
+            "There is nothing to do, unless the newer one is a dead letter: then reprocess that one."
+        ),
     ),
 }
 
@@ -127,6 +140,46 @@ def advice(event: Listed) -> Advice | None:
     return Advice(str(pair[0]), str(pair[1])) if pair else None
 
 
+def advice_on_page(event: EventSummary, *, answered: bool, asks: bool) -> Advice | None:
+    """The same where everything about the event is known: also why it is in doubt, and who will find out.
+
+    Args:
+        event: which event.
+        answered: whether its last error is an answer of the ERP.
+        asks: whether a verifier is asked before it is sent again.
+    """
+    said = advice(event)
+    if said is None:
+        return None
+    if event.status == Status.FAILED and event.doubts and asks:
+        return Advice(
+            gettext("It is not known whether the ERP has it."),
+            gettext("There is nothing to do: the verifier asks the ERP before anything is sent again."),
+        )
+    if event.reason == Reason.UNCLASSIFIED and answered:
+        return Advice(
+            gettext("The ERP answered something that no rule knows."),
+            gettext(
+                "Look in the ERP whether the record is there; if it is not, make a rule for such answers and reprocess."
+            ),
+        )
+    if event.reason != Reason.IN_DOUBT or event.status != Status.DEAD:
+        return said
+    if event.verdict == "duplicate":
+        meaning = gettext(
+            "The ERP says that it has it already; whether that is this one, nobody has checked."
+        )
+        return Advice(meaning, said.remedy)
+    if event.doubts > 1:
+        meaning = ngettext(
+            "The verifier was asked %(num)d time and could not tell whether the ERP has it.",
+            "The verifier was asked %(num)d times and could not tell whether the ERP has it.",
+            event.doubts,
+        )
+        return Advice(meaning, said.remedy)
+    return said
+
+
 def in_short(event: Listed) -> str:
     """What happened, in the words of the ERP where it spoke, else in those of the console; empty where all is well."""
     if event.last_error is None or event.status not in (Status.FAILED, Status.DEAD, Status.DISCARDED):
@@ -141,7 +194,7 @@ def in_short(event: Listed) -> str:
 
 def erp_spoke(event: Listed) -> bool:
     """Whether the last error is what the ERP answered, rather than what a program met on the way."""
-    if event.reason == Reason.PERMANENT:
+    if event.reason in (Reason.PERMANENT, Reason.AUTH):
         return True
     retried = event.reason == Reason.EXHAUSTED or event.status == Status.FAILED
     return retried and error_class(event.error_type) in ("busy", "other")

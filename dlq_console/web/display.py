@@ -67,6 +67,10 @@ class Display:
         """A count; beyond the limit of counting only the limit is known: `10,000+`."""
         return self.number(count.number) + ("+" if count.capped else "")
 
+    def percent(self, share: float) -> str:
+        """A part of the whole, 0 to 1, in whole percent, which every language here writes alike."""
+        return "<1%" if 0 < share < 0.01 else f"{share:.0%}"
+
     def span(self, seconds: float) -> str:
         """A length of time."""
         return formats.span(self.locale, seconds)

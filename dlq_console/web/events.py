@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from flask import Blueprint, abort, make_response, redirect, render_template, request, url_for
@@ -14,15 +16,19 @@ from werkzeug.wrappers import Response as AnyResponse
 from dlq_console.errors import ActionNotAllowed, EventNotFound
 from dlq_console.store import people, queries
 from dlq_console.store.events import Event, EventSummary
-from dlq_console.store.states import SKIPPABLE, Action, Status, actions_for
+from dlq_console.store.states import SKIPPABLE, Action, Reason, Status, actions_for
 from dlq_console.web import display, errors, history, words
-from dlq_console.web.advice import advice, erp_spoke
+from dlq_console.web.advice import advice_on_page, erp_spoke
 from dlq_console.web.auth import demand, person, require_person
+from dlq_console.web.doors import resumes
 from dlq_console.web.follow import follow, outcome
 from dlq_console.web.hub import hub, store
 from dlq_console.web.payload import raw_json, readable
 from dlq_console.web.rows import followed_row
+from dlq_console.web.succession import Succession, succession
 from dlq_console.web.things import headline, thing
+from dlq_console.web.told import last_words, told
+from dlq_console.web.waiting import reason_shown, spoken_by, waiting
 
 #: Ids beyond what a database can hold are no ids.
 EVENT_ID = "int(max=9223372036854775807):event_id"
@@ -99,11 +105,12 @@ def event_fragment(event: Event) -> AnyResponse:
 def _act(action: Action, event_id: int) -> AnyResponse:
     actor = demand(action)
     found_event(event_id)
-    act = {Action.REPROCESS: hub().reprocess, Action.DISCARD: hub().discard}[action]
+    reprocess = partial(hub().reprocess, even_if_newer=request.form.get("even_if_newer") == "1")
+    acts: dict[Action, Callable[..., Event]] = {Action.REPROCESS: reprocess, Action.DISCARD: hub().discard}
     try:
-        act(event_id, actor=actor.name, note=request.form.get("note"), seen_epoch=_seen())
-    except ActionNotAllowed:
-        return _refused(found_event(event_id))
+        acts[action](event_id, actor=actor.name, note=request.form.get("note"), seen_epoch=_seen())
+    except ActionNotAllowed as refused:
+        return _refused(found_event(event_id), for_newer=refused.newer is not None)
     if "HX-Request" not in request.headers:
         return redirect(url_for("events.show", event_id=event_id), 303)
     event = found_event(event_id)
@@ -124,10 +131,12 @@ def _number(field: str) -> int | None:
     return int(text)
 
 
-def _refused(event: Event) -> AnyResponse:
-    """Somebody or something was faster: say who, and show the event as it is now."""
-    shown = errors.problem(409, sentence=_what_happened(event))
-    link = errors.Link(url_for("events.show", event_id=event.id), thing(event))
+def _refused(event: Event, *, for_newer: bool = False) -> AnyResponse:
+    """Say what stands in the way: somebody who was faster, or a newer event; and show the event as it is now."""
+    newer = succession(event) if for_newer else Succession()
+    shown = errors.problem(409, sentence=" ".join(newer.sentences) or _what_happened(event))
+    text = gettext("Open the newer event") if newer.newer else thing(event)
+    link = errors.Link(url_for("events.show", event_id=newer.newer or event.id), text)
     refusal = replace(shown, link=link, kept=request.form.get("note", ""))
     return errors.answer(refusal, more=_truth(event) if "HX-Request" in request.headers else "")
 
@@ -154,23 +163,45 @@ def _what_happened(event: Event) -> str:
 
 def _parts(event: Event) -> dict[str, Any]:
     allowed = actions_for(event.status)
+    tried = queries.attempts(store(), event.id)
+    said = last_words(event, tried)
+    newer = succession(event)
     lane = _lane_in_the_way(event)
     may_skip = lane and lane.status in SKIPPABLE and people.may(person(), people.Permission.SKIP_LANE)
     return {
         "event": event,
         "again": outcome(event),
-        "advice": advice(event),
-        "erp_spoke": erp_spoke(event),
-        "waiting": history.waiting(event),
+        "advice": advice_on_page(event, answered=bool(said), asks=_is_verified(event)),
+        "said": said or event.last_error,
+        "erp_spoke": bool(said) or erp_spoke(event),
+        "succession": newer,
+        "waiting": waiting(event),
+        "reason": reason_shown(event),
+        "spoken_by": spoken_by(event.waiting_cause),
+        "resumes": resumes(event),
+        "unruled": event.reason == Reason.UNCLASSIFIED and event.status == Status.DEAD and bool(tried),
         "lane": lane,
         "behind": history.behind(event, lane) if lane else "",
         "skips": lane if may_skip else None,
         "follow": follow(event, "fragments.state"),
         "history": history.entries(
-            event, queries.attempts(store(), event.id), queries.audit(store(), event.id)
+            event,
+            tried,
+            told(tried, queries.circuit_changes(store(), event, tried)),
+            queries.audit(store(), event.id),
         ),
-        "offered": [action for action in allowed if people.may(person(), action)],
+        "offered": [
+            action
+            for action in allowed
+            if people.may(person(), action) and not (newer.bars and action is Action.REPROCESS)
+        ],
     }
+
+
+def _is_verified(event: EventSummary) -> bool:
+    """Whether a verifier is asked before anything is sent again of which nobody knows whether the ERP has it."""
+    policy = hub().policy(event.kind)
+    return policy.on_unknown == "verify" and not policy.may_repeat
 
 
 def _lane_in_the_way(event: EventSummary) -> queries.Lane | None:

@@ -27,14 +27,18 @@ def follow(event: EventSummary, endpoint: str) -> Follow | None:
     """How to follow `event` through the fragment `endpoint`; None once it has ended."""
     if event.status not in OPEN:
         return None
-    waits = event.status in (Status.FAILED, Status.BLOCKED) or event.waiting_until is not None
+    waits = (
+        event.status in (Status.FAILED, Status.BLOCKED)
+        or event.waiting_cause is not None
+        or event.waiting_until is not None
+    )
     address = url_for(endpoint, event_id=event.id, seen=version_of(event))
     return Follow(address, SLOW if waits else BRISK)
 
 
 def version_of(event: EventSummary) -> str:
     """Changes whenever something worth showing changes."""
-    return f"{event.status}.{event.lease_epoch}.{event.total_attempts}.{event.waiting_for or ''}"
+    return f"{event.status}.{event.lease_epoch}.{event.total_attempts}.{event.waiting_for or ''}.{event.waiting_cause or ''}"
 
 
 def outcome(event: EventSummary) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,8 +11,9 @@ from flask_babel import gettext, ngettext
 from dlq_console.store.events import Attempt, AuditEntry, EventSummary
 from dlq_console.store.queries import Lane
 from dlq_console.store.states import Status
-from dlq_console.web import display, words
+from dlq_console.web import display
 from dlq_console.web.things import thing
+from dlq_console.web.told import Told
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +22,17 @@ class Entry:
 
     at: datetime
     attempt: Attempt | None = None
+    told: Told | None = None
     act: AuditEntry | None = None
     sentence: str = ""
 
 
-def entries(event: EventSummary, attempts: Sequence[Attempt], acts: Sequence[AuditEntry]) -> list[Entry]:
-    """Everything that is known, newest first."""
+def entries(
+    event: EventSummary, attempts: Sequence[Attempt], told: Mapping[int, Told], acts: Sequence[AuditEntry]
+) -> list[Entry]:
+    """Everything that is known, newest first; `told` is what each attempt tells, by its id."""
     known = [
-        *(Entry(attempt.ended_at, attempt=attempt) for attempt in attempts),
+        *(Entry(attempt.ended_at, attempt=attempt, told=told[attempt.id]) for attempt in attempts),
         *(Entry(act.at, act=act) for act in acts),
         Entry(event.created_at, sentence=_came_in(event)),
     ]
@@ -41,34 +45,22 @@ def entries(event: EventSummary, attempts: Sequence[Attempt], acts: Sequence[Aud
 
 
 def duplicates(event: EventSummary) -> str:
-    """How often the same event was sent; empty where it was sent once."""
+    """How often the same event was sent, and what to do where that was meant; empty where it was sent once."""
     if not event.duplicates or event.last_duplicate_at is None:
         return ""
+    if event.is_keyed_by_content:
+        return ngettext(
+            "The same content came in again, at %(time)s. If it was meant to be sent again, send it with a version.",
+            "The same content came in again %(num)d times, last at %(time)s. If it was meant to be sent again, send it "
+            "with a version.",
+            event.duplicates,
+            time=display.current().moment(event.last_duplicate_at),
+        )
     return ngettext(
         "received %(num)d time, last at %(time)s",
         "received %(num)d times, last at %(time)s",
         event.duplicates + 1,
         time=display.current().moment(event.last_duplicate_at),
-    )
-
-
-def waiting(event: EventSummary) -> str:
-    """What an event waits for and until when; empty where nothing holds it up."""
-    shown = display.current()
-    if event.status == Status.BLOCKED:
-        return ""  # `behind` says it
-    until = event.waiting_until
-    if event.waiting_for == "time" and until is not None:
-        return gettext(
-            "The next attempt is at %(time)s (%(ago)s).", time=shown.full(until), ago=shown.ago(until)
-        )
-    if event.waiting_for in (None, "time"):
-        return ""
-    cause = words.wait_word(str(event.waiting_for))
-    if until is None:
-        return gettext("It waits: %(cause)s.", cause=cause)
-    return gettext(
-        "It waits: %(cause)s until %(time)s. No attempt is spent.", cause=cause, time=shown.full(until)
     )
 
 

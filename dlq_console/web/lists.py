@@ -16,6 +16,9 @@ from dlq_console.web import display
 #: Rows on one page of a list.
 PAGE_SIZE = 50
 
+#: Characters of a fingerprint that a chip shows.
+_GROUP_SHOWN = 11
+
 #: Values offered for one field of the filter, with what they are called.
 Choices = list[tuple[str, str]]
 
@@ -23,6 +26,7 @@ Choices = list[tuple[str, str]]
 _NAMES: dict[str, LazyString] = {
     "kind": lazy_gettext("Kind"),
     "account": lazy_gettext("Account"),
+    "group": lazy_gettext("Group"),
     "reason": lazy_gettext("Reason"),
     "status": lazy_gettext("State"),
     "entity": lazy_gettext("Number"),
@@ -130,6 +134,8 @@ def _value(flt: EventFilter, name: str, value: str) -> str:
         return shown.reason(value)
     if name == "status":
         return shown.status(value).word
+    if name == "group":
+        return value if len(value) <= _GROUP_SHOWN else value[:_GROUP_SHOWN] + "…"
     moment = {"from": flt.from_, "to": flt.to}.get(name)
     return shown.full(moment) if moment else value
 

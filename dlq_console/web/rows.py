@@ -17,8 +17,8 @@ from dlq_console.web import display
 from dlq_console.web.advice import in_short
 from dlq_console.web.display import Stamp
 from dlq_console.web.follow import Follow, follow, outcome
-from dlq_console.web.history import waiting
 from dlq_console.web.things import thing
+from dlq_console.web.waiting import waiting
 from dlq_console.web.words import Look
 
 

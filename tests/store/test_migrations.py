@@ -30,6 +30,8 @@ TABLES = {
     "scope",
     "scope_change",
     "error_group",
+    "shared",
+    "snapshot",
     "worker",
     "step",
     "users",
@@ -282,11 +284,6 @@ def test_hot_tables_are_vacuumed_early(postgres_server: PostgresServer) -> None:
     assert found["event"] == EVENT_STORAGE
     # Never updated, so its pages may be full.
     assert found["attempt"] == {name: value for name, value in EVENT_STORAGE.items() if name != "fillfactor"}
-    assert found["scope"] == found["worker"] == found["step"] == SMALL_STORAGE
-    assert {name for name, options in found.items() if options} == {
-        "event",
-        "attempt",
-        "scope",
-        "worker",
-        "step",
-    }
+    small = ("scope", "worker", "step", "shared", "snapshot")
+    assert [found[name] for name in small] == [SMALL_STORAGE] * len(small)
+    assert {name for name, options in found.items() if options} == {"event", "attempt", *small}

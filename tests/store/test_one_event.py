@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -10,8 +11,11 @@ from typing import Any
 import pytest
 
 from dlq_console.clock import utc_now
-from dlq_console.store import queries, scopes
+from dlq_console.resilience.breaker import CircuitState
+from dlq_console.store import door_acts, doors, queries, scopes
+from dlq_console.store.doors import Door
 from dlq_console.store.queries.events import MAX_HISTORY
+from dlq_console.store.scope_names import account_scope, method_scope
 from dlq_console.store.store import Store
 from tests.store.filling import fill, put
 
@@ -218,3 +222,46 @@ def test_the_present_state_of_some_events_is_read_by_id(store: Store) -> None:
     found = queries.summaries(store, [made[0], made[2], 404])
     assert {event_id: event.status for event_id, event in found.items()} == {made[0]: "dead", made[2]: "done"}
     assert queries.summaries(store, []) == {}
+
+
+def test_an_event_says_by_what_its_door_is_closed_and_in_whose_words(store: Store) -> None:
+    live_worker(store)
+    event_id = one(store)
+    close(store, "account", "filial-sp", 600)
+    with store.write() as connection:
+        paused = door_acts.paused(by="joana", note="Inventory", seconds=None)
+        doors.change(store, connection, account_scope("filial-sp"), paused)
+    event = queries.get_event(store, event_id)
+    assert event is not None
+    assert (event.waiting_for, event.waiting_until) == ("account_closed", None)
+    assert (event.waiting_cause, event.waiting_reason, event.waiting_by) == ("pause", "Inventory", "joana")
+
+
+def test_an_event_of_a_paced_provider_waits_for_its_turn(store: Store) -> None:
+    live_worker(store)
+    event_id = one(store)
+
+    def paced(door: Door, now: float) -> Door:
+        return replace(door, limited=True, paced_until=now + 5)
+
+    with store.write() as connection:
+        doors.change(store, connection, method_scope("filial-sp", "order.create"), paced)
+    reason, until = waits(store, event_id)
+    assert (reason, until is not None) == ("pace", True)
+
+
+def test_an_event_behind_a_circuit_in_test_waits_for_the_probe(store: Store) -> None:
+    live_worker(store, silent_for=-121)
+    event_id = one(store)
+
+    def opened(door: Door, now: float) -> Door:
+        circuit = replace(
+            door.circuit, state=CircuitState.OPEN, since=now, open_until=now + 120, open_for=120, generation=1
+        )
+        return replace(door, circuit=circuit)
+
+    with store.write() as connection:
+        doors.change(store, connection, account_scope("filial-sp"), opened)
+    assert waits(store, event_id)[0] == "account_closed"
+    store.clock.advance(121)
+    assert waits(store, event_id) == ("probe", None)

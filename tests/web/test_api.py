@@ -433,6 +433,14 @@ def test_the_description_names_every_call_and_every_field(
         ("/api/v1/events/{event_id}", "get"),
         ("/api/v1/events/{event_id}/reprocess", "post"),
         ("/api/v1/events/{event_id}/discard", "post"),
+        ("/api/v1/groups", "get"),
+        ("/api/v1/accounts", "get"),
+        ("/api/v1/accounts/{account}/pause", "post"),
+        ("/api/v1/accounts/{account}/resume", "post"),
+        ("/api/v1/breakers", "get"),
+        ("/api/v1/breakers/{name}/force-open", "post"),
+        ("/api/v1/breakers/{name}/force-closed", "post"),
+        ("/api/v1/breakers/{name}/reset", "post"),
     }
     assert described["components"]["securitySchemes"] == {"token": {"type": "http", "scheme": "bearer"}}
     event_id = desk.dead()

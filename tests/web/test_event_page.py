@@ -23,6 +23,7 @@ REMEDIES = {
     "expired": "See that the account is open and workers are running",
     "too_old": "Reprocess it only if the ERP still needs it; otherwise discard it.",
     "in_doubt": "Look in the ERP: if the record is there, discard this event; if it is not, reprocess it.",
+    "auth": "Correct the credentials, resume the account, then reprocess.",
     "no_handler": "Start or update the worker that handles this kind, then reprocess.",
 }
 
@@ -120,7 +121,8 @@ def test_a_closed_account_is_named_as_what_the_event_waits_for(desk: Desk, maria
     waiting = desk.add("2")
     text = _page(maria, waiting)
     assert "waiting Order 2" in text
-    assert "It waits: the account is closed until" in text
+    assert "Waiting for: provider block (account) until" in text
+    assert "Reason: Limite atingido" in text
     assert "No attempt is spent." in text
 
 
@@ -138,7 +140,7 @@ def test_everything_that_happened_stands_in_one_line_of_time(desk: Desk, maria: 
     order += [
         "fora do ar de novo",
         "failed attempt 1",
-        "next attempt after 30 s",
+        "Wait before the next attempt: 30 s",
         "It came in from loja-web.",
     ]
     places = [text.index(part) for part in order]
@@ -157,7 +159,7 @@ def test_duplicates_are_counted_where_they_were_folded(desk: Desk, maria: Visito
     assert "Duplicates" not in _page(maria, event_id)
     assert desk.add("1") == desk.add("1") == event_id
     text = _page(maria, event_id)
-    assert "Duplicates received 3 times, last at" in text
+    assert "Duplicates The same content came in again 2 times, last at" in text
     assert "The last of 2 repeats came in and was folded into this event." in text
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from flask import Flask
 
+from dlq_console.store import groups
 from tests.web.desk import Desk
 from tests.web.visitor import Tags, Visitor, read
 
@@ -14,6 +15,7 @@ TITLES = {
     "/": ("Overview", "Visão geral"),
     "/dead-letters": ("Dead letters", "Cartas mortas"),
     "/events": ("All events", "Todos os eventos"),
+    "/groups": ("Groups", "Grupos"),
     "/settings/preferences": ("Preferences", "Preferências"),
     "/nothing-here": ("There is nothing here", "Não há nada aqui"),
 }
@@ -21,7 +23,10 @@ TITLES = {
 
 def test_every_page_opens_in_both_languages(desk: Desk, maria: Visitor) -> None:
     event_id = desk.dead("8841")
-    titles = TITLES | {f"/events/{event_id}": ("Order 8841", "Pedido 8841")}
+    titles = TITLES | {
+        f"/events/{event_id}": ("Order 8841", "Pedido 8841"),
+        f"/groups/{desk.hub.get(event_id).fingerprint}": ("Group", "Grupo"),
+    }
     for language, column in (("en", 0), ("pt-BR", 1)):
         maria.language = language
         for path, names in titles.items():
@@ -36,7 +41,9 @@ def test_every_page_has_one_heading_one_main_and_a_way_past_the_menu(desk: Desk,
         "/",
         "/dead-letters",
         "/events",
-        f"/events/{desk.dead()}",
+        "/groups",
+        f"/events/{(event_id := desk.dead())}",
+        f"/groups/{desk.hub.get(event_id).fingerprint}",
         "/settings/preferences",
         "/nothing-here",
     ):
@@ -50,8 +57,9 @@ def test_every_page_has_one_heading_one_main_and_a_way_past_the_menu(desk: Desk,
 
 
 def test_tables_are_described_for_those_who_cannot_see_them(desk: Desk, maria: Visitor) -> None:
-    desk.dead()
-    for path in ("/", "/dead-letters", "/events"):
+    fingerprint = desk.hub.get(desk.dead()).fingerprint
+    groups.sample(desk.hub.store)
+    for path in ("/", "/dead-letters", "/events", "/groups", f"/groups/{fingerprint}"):
         tags = Tags(maria.get(path).text)
         assert len(tags.named("caption")) == len(tags.named("table")) > 0
         heads = tags.named("th")

@@ -50,7 +50,7 @@ def _pages(event_id: int) -> tuple[str, ...]:
         f"/_f/events/{event_id}/row",
         f"/_f/events/{event_id}/state",
     )
-    return ("/", "/dead-letters", "/events", f"/events/{event_id}", *fragments)
+    return ("/", "/dead-letters", "/events", "/rules", f"/events/{event_id}", *fragments)
 
 
 def _assert_inert(html: str) -> None:
@@ -63,9 +63,9 @@ def _assert_inert(html: str) -> None:
             assert name != "style"
             assert name not in ("href", "src", "action") or value.startswith(("/", "#")), value
             assert not name.startswith(("hx-", "data-hx-")) or name in OUR_HTMX, name
-            assert name not in ("hx-get", "hx-post") or re.match(r"/(_f/)?(events|dead-letters)", value), (
-                value
-            )
+            assert name not in ("hx-get", "hx-post") or re.match(
+                r"/((_f/)?(events|dead-letters)|rules|accounts/(pause|resume)|breakers/reset)", value
+            ), value
             assert name != "hx-trigger" or "load" not in value
 
 

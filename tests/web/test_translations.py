@@ -16,7 +16,9 @@ from flask_babel import force_locale, ngettext
 
 from dlq_console.errors import TransientError
 from dlq_console.hub.policy import Policy
+from dlq_console.store import groups
 from tests.web.desk import Desk
+from tests.web.refusals import refusal
 from tests.web.visitor import Visitor, Words
 
 ROOT = Path(__file__).parents[2]
@@ -163,6 +165,9 @@ def _every_page(desk: Desk) -> list[str]:
     pages += [
         "/dead-letters?entity=none",
         "/events?entity=none",
+        "/groups",
+        "/groups?q=none",
+        "/groups?q=c",
         "/dead-letters?kind=order.create&reason=permanent&q=c",
     ]
     once = Policy(max_attempts=1)
@@ -175,6 +180,14 @@ def _every_page(desk: Desk) -> list[str]:
         desk.add("6"),
         desk.add("7", origin="loja"),
     ]
+    groups.sample(desk.hub.store)
+    pages += [f"/groups/{desk.hub.get(event_id).fingerprint}" for event_id in ids[:3]]
+    pages += ["/rules", f"/rules?event={ids[1]}"]
+    desk.hub.pause_account("filial-ce", actor="joana", note="Inventário")
+    desk.hub.force_breaker("filial-pe", "open", actor="joana", note="Manutenção")
+    ids += [desk.add("8", account="filial-ce"), desk.add("9", account="filial-pe")]
+    desk.answers["10"] = refusal(425, {"faultstring": "Bloqueada por 300 segundos"})
+    ids.append(desk.hub.run(desk.add("10", kind="order.omie", policy=Policy(provider="omie"))).id)
     desk.hub.reprocess(ids[0], actor="maria", note="ok")
     desk.hub.run(ids[0])
     desk.hub.discard(ids[5], actor="maria", note="ok")

@@ -26,6 +26,9 @@ class Permission(StrEnum):
     REPROCESS = "reprocess"
     DISCARD = "discard"
     SKIP_LANE = "skip_lane"
+    PAUSE_ACCOUNT = "pause_account"
+    RESUME_ACCOUNT = "resume_account"
+    FORCE_BREAKER = "force_breaker"
     ENQUEUE = "enqueue"
     USERS = "users"
     TOKENS = "tokens"
@@ -37,6 +40,9 @@ PERMISSIONS: dict[Permission, Role] = {
     Permission.REPROCESS: Role.OPERATOR,
     Permission.DISCARD: Role.OPERATOR,
     Permission.SKIP_LANE: Role.OPERATOR,
+    Permission.PAUSE_ACCOUNT: Role.OPERATOR,
+    Permission.RESUME_ACCOUNT: Role.OPERATOR,
+    Permission.FORCE_BREAKER: Role.OPERATOR,
     Permission.ENQUEUE: Role.OPERATOR,
     Permission.USERS: Role.ADMIN,
     Permission.TOKENS: Role.ADMIN,

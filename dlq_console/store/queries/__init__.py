@@ -7,7 +7,26 @@ the asking person may see: None for all, else a tuple; an event of any other acc
 from dlq_console.store.lanes import Lane, lane
 from dlq_console.store.queries.counts import CAP, Count, count
 from dlq_console.store.queries.dead_letters import Cause, DeadLetters, dead_letters
+from dlq_console.store.queries.doors import (
+    CircuitChange,
+    ClosedDoor,
+    circuit_changes,
+    closed_doors,
+    concerns,
+    paused_account,
+)
 from dlq_console.store.queries.events import attempts, audit, get_event, summaries
+from dlq_console.store.queries.failures import MAX_FAILURES, Recorded, RecordedFailure, recorded_failures
+from dlq_console.store.queries.groups import (
+    MAX_GROUPS,
+    Group,
+    GroupPart,
+    Groups,
+    group,
+    group_parts,
+    groups,
+    is_counted,
+)
 from dlq_console.store.queries.lines import EventLine, Listed
 from dlq_console.store.queries.overview import AccountFigures, KindFigures, Overview, overview
 from dlq_console.store.queries.pages import MAX_LIMIT, Page, event_lines, events_page
@@ -15,26 +34,44 @@ from dlq_console.store.queries.readiness import revision, standing, why_not_read
 
 __all__ = [
     "CAP",
+    "MAX_FAILURES",
+    "MAX_GROUPS",
     "MAX_LIMIT",
     "AccountFigures",
     "Cause",
+    "CircuitChange",
+    "ClosedDoor",
     "Count",
     "DeadLetters",
     "EventLine",
+    "Group",
+    "GroupPart",
+    "Groups",
     "KindFigures",
     "Lane",
     "Listed",
     "Overview",
     "Page",
+    "Recorded",
+    "RecordedFailure",
     "attempts",
     "audit",
+    "circuit_changes",
+    "closed_doors",
+    "concerns",
     "count",
     "dead_letters",
     "event_lines",
     "events_page",
     "get_event",
+    "group",
+    "group_parts",
+    "groups",
+    "is_counted",
     "lane",
     "overview",
+    "paused_account",
+    "recorded_failures",
     "revision",
     "standing",
     "summaries",

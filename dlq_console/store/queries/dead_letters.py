@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from dlq_console.store.events import read_time
 from dlq_console.store.filters import EventFilter
+from dlq_console.store.fingerprints import general
 from dlq_console.store.queries.counts import ZERO, Count, count_sql, read_count
 from dlq_console.store.queries.distinct import distinct_sql
 from dlq_console.store.queries.lines import LINES, EventLine
@@ -31,10 +32,11 @@ NO_PAGE: Page[EventLine] = Page()
 class Cause:
     """The most frequent error among the newest rows of the list, about CAUSE_SAMPLE of them.
 
-    `error` is the newest such error; `kind` and `account` are None where it has several of them. `since` is when the
+    `fingerprint` is that of its group, `error` what its messages have in common; `kind` and `account` are None where it has several of them. `since` is when the
     oldest of the `number` died. Where not the `complete` list was looked at, there may be more of them.
     """
 
+    fingerprint: str
     error: str
     kind: str | None
     account: str | None
@@ -129,10 +131,10 @@ WITH newest AS ({newest}), biggest AS (
     FROM newest WHERE fingerprint IS NOT NULL AND {matches}
     GROUP BY fingerprint ORDER BY number DESC, newest_id DESC LIMIT 1
 ), cause AS (
-    SELECT number, newest_id, min(finished_at) AS since,
+    SELECT biggest.fingerprint, number, newest_id, min(finished_at) AS since,
         min(kind) AS kind, max(kind) AS other_kind, min(account) AS account, max(account) AS other_account
     FROM biggest JOIN newest ON newest.fingerprint = biggest.fingerprint AND {matches}
-    GROUP BY number, newest_id
+    GROUP BY biggest.fingerprint, number, newest_id
 )
 SELECT counted.matched, counted.stopped, cause.*, e.last_error, {sampled} AS sampled
 FROM ({count_sql(route)}) AS counted LEFT JOIN cause ON {ANY} LEFT JOIN {{event}} e ON e.id = cause.newest_id
@@ -147,7 +149,8 @@ def _read_figures(store: Store, connection: Connection, route: Route) -> tuple[C
     if since is None:
         return number, None
     return number, Cause(
-        error=row.last_error or "",
+        fingerprint=row.fingerprint,
+        error=general(row.last_error or ""),
         kind=row.kind if row.kind == row.other_kind else None,
         account=row.account if row.account == row.other_account else None,
         number=row.number,

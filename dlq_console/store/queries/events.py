@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from datetime import datetime
 from typing import Any
 
-from sqlalchemy import RowMapping
+from sqlalchemy import Connection, RowMapping
 
+from dlq_console.resilience.breaker import CircuitState
+from dlq_console.resilience.breaker.rules import effective_state
+from dlq_console.store import doors
 from dlq_console.store.cursors import MAX_ID
+from dlq_console.store.doors import PROBING
 from dlq_console.store.events import (
     EVENT_COLUMNS,
     SUMMARY_COLUMNS,
@@ -23,8 +26,10 @@ from dlq_console.store.events import (
 )
 from dlq_console.store.lanes import head_of
 from dlq_console.store.presence import DEAD_AFTER
+from dlq_console.store.queries.doors import told
 from dlq_console.store.queries.pages import summary
 from dlq_console.store.queries.routes import ANY, Accounts, prepared
+from dlq_console.store.scope_names import Scope, account_scope, method_scope, provider_scope
 from dlq_console.store.states import READY, Status
 from dlq_console.store.store import Store
 
@@ -34,6 +39,9 @@ MAX_HISTORY = 500
 MAX_IDS = 500
 
 _CLOSED = "SELECT max(s.closed_until) FROM {scope} s WHERE s.closed_until > {now}"
+_METHOD = (
+    "s.type = 'method' AND s.name = replace(replace(e.account, '%', '%25'), '/', '%2F') || '/' || e.kind"
+)
 #: Workers keep their accounts as a JSON list; an empty cell means all accounts.
 _SERVES = {
     True: "EXISTS (SELECT 1 FROM json_each(w.accounts) served WHERE served.value = e.account)",
@@ -47,10 +55,15 @@ def _one_event(*, sqlite: bool, visible: str) -> str:
 SELECT {columns},
     CASE WHEN e.next_run_at > {{now}} THEN e.next_run_at END AS waits_until,
     ({_CLOSED} AND s.type = 'account' AND s.name = e.account) AS account_until,
-    ({_CLOSED} AND s.type = 'method'
-        AND s.name = replace(replace(e.account, '%', '%25'), '/', '%2F') || '/' || e.kind) AS method_until,
+    ({_CLOSED} AND {_METHOD}) AS method_until,
     ({_CLOSED} AND s.type = 'provider' AND s.name = k.provider) AS provider_until,
-    k.name AS handled,
+    (SELECT max(s.paced_until) FROM {{scope}} s WHERE s.paced_until > {{now}}
+        AND ({_METHOD} OR (s.type = 'provider' AND s.name = k.provider))) AS pace_until,
+    EXISTS (
+        SELECT 1 FROM {{scope}} s WHERE s.guarded = {PROBING}
+            AND ((s.type = 'account' AND s.name = e.account) OR ({_METHOD}))
+    ) AS probing,
+    k.name AS handled, k.provider AS provider, {{now}} AS now,
     EXISTS (SELECT 1 FROM {{kind}}) AS any_handled,
     EXISTS (
         SELECT 1 FROM {{worker}} w WHERE w.heartbeat_at > {{now}} - {{interval[{DEAD_AFTER}]}}
@@ -73,31 +86,73 @@ def get_event(store: Store, event_id: int, *, accounts: Accounts = None) -> Even
     template = _one_event(sqlite=store.sqlite, visible=visible)
     with store.read() as connection:
         row = connection.execute(prepared(store, template, parameters), parameters).mappings().one_or_none()
-    if row is None:
-        return None
-    event = event_from_row(row, store.queue(row["account"], row["lane"]))
-    waiting_for, until = _waiting(row) if event.status in READY else (None, None)
+        if row is None:
+            return None
+        event = event_from_row(row, store.queue(row["account"], row["lane"]))
+        if event.status in READY:
+            event = replace(event, **_waiting(store, connection, row, accounts))
     blocked_by = row["head"] if row["head"] != event.id else None
     if event.status == Status.BLOCKED or blocked_by is not None:
-        waiting_for = "earlier_event"
-    return replace(event, waiting_for=waiting_for, waiting_until=until, blocked_by=blocked_by)
+        event = replace(event, waiting_for="earlier_event", blocked_by=blocked_by)
+    return event
 
 
-def _waiting(row: RowMapping) -> tuple[str | None, datetime | None]:
+def _waiting(store: Store, connection: Connection, row: RowMapping, accounts: Accounts) -> dict[str, Any]:
     """What holds a ready event up: the door that opens last, unless nobody is there to run it at all."""
     if row["any_handled"] and row["handled"] is None:
-        return "no_handler", None
-    doors = {
+        return {"waiting_for": "no_handler"}
+    known = {
         "time": row["waits_until"],
         "account_closed": row["account_until"],
         "method_closed": row["method_until"],
         "provider_closed": row["provider_until"],
+        "pace": row["pace_until"],
     }
-    closed = [(until, name) for name, value in doors.items() if (until := read_time(value))]
+    closed = [(until, name) for name, value in known.items() if (until := read_time(value))]
     if closed:
         until, name = max(closed)
-        return name, until
-    return (None, None) if row["worker_alive"] else ("no_worker", None)
+        return {"waiting_for": name, "waiting_until": until} | _cause(store, connection, name, row, accounts)
+    if not row["worker_alive"]:
+        return {"waiting_for": "no_worker"}
+    return {"waiting_for": "probe"} if row["probing"] and _in_test(store, connection, row) else {}
+
+
+def _cause(
+    store: Store, connection: Connection, name: str, row: RowMapping, accounts: Accounts
+) -> dict[str, Any]:
+    """By what the door is closed: the cause that lasts longest; nothing where it has opened meanwhile."""
+    if name not in _SCOPES:
+        return {}
+    door = doors.look(store, connection, _SCOPES[name](row))
+    now = read_time(row["now"])
+    causes = doors.causes(door, now.timestamp()) if door and now else []
+    if door is None or now is None or not causes:
+        return {}
+    first = told(door, causes[0], now.timestamp(), accounts)
+    return {
+        "waiting_until": first.until,
+        "waiting_cause": first.cause,
+        "waiting_reason": first.reason,
+        "waiting_by": first.by,
+    }
+
+
+def _in_test(store: Store, connection: Connection, row: RowMapping) -> bool:
+    """Whether a circuit lets only probes through, the event's own where its kind has one."""
+    now = read_time(row["now"])
+    for name in ("account_closed", "method_closed"):
+        door = doors.look(store, connection, _SCOPES[name](row))
+        if door and now and effective_state(door.circuit, now.timestamp()) is CircuitState.HALF_OPEN:
+            return True
+    return False
+
+
+#: Which scope a closed door belongs to.
+_SCOPES: dict[str, Callable[[RowMapping], Scope]] = {
+    "account_closed": lambda row: account_scope(row["account"]),
+    "method_closed": lambda row: method_scope(row["account"], row["kind"]),
+    "provider_closed": lambda row: provider_scope(row["provider"]),
+}
 
 
 def summaries(store: Store, ids: Sequence[int], *, accounts: Accounts = None) -> dict[int, EventSummary]:

@@ -32,7 +32,7 @@ SLACK = 60
 _SINCE = "({now} - {interval[since_seconds]})"
 
 #: Columns that checks read.
-CHECKED = "id, kind, account, reason, status, last_error, created_at, finished_at"
+CHECKED = "id, kind, account, reason, status, last_error, fingerprint, created_at, finished_at"
 
 #: A condition that holds for every row.
 ANY = "1 = 1"
@@ -199,6 +199,7 @@ def _branches(
     draft: _Draft, flt: EventFilter, accounts: tuple[str, ...], indexed: frozenset[str]
 ) -> tuple[str, ...]:
     """The walks by account and kind; what they do not answer becomes a check."""
+    indexed = _group(draft, flt, indexed)
     if flt.entity:
         # An entity has few events, so its index beats every other and all the rest is checked.
         draft.conditions.append("entity_id = :entity")
@@ -212,6 +213,19 @@ def _branches(
     if not walked_kinds:
         draft.any_of("kind", flt.kind)
     return draft.branches(walked_accounts, walked_kinds)
+
+
+def _group(draft: _Draft, flt: EventFilter, indexed: frozenset[str]) -> frozenset[str]:
+    """The walk through one group of dead events, or a check; returns by what else the list can be walked."""
+    if not flt.group:
+        return indexed
+    draft.parameters["group"] = flt.group
+    if indexed != {"account", "kind"} or flt.entity:
+        draft.checks.append("fingerprint = :group")
+        return indexed
+    draft.conditions.append("fingerprint = :group")
+    # A group is of one kind, so there is no index of both.
+    return frozenset({"account"})
 
 
 def _text(draft: _Draft, text: str, store: Store) -> None:

@@ -20,7 +20,7 @@ from dlq_console.web.hub import hub
 
 #: What a list may be asked by.
 LIST_PARAMETERS = frozenset(
-    {"account", "cursor", "entity", "from", "kind", "limit", "q", "reason", "since", "status", "to"}
+    {"account", "cursor", "entity", "from", "group", "kind", "limit", "q", "reason", "since", "status", "to"}
 )
 #: Largest body, in bytes.
 BODY_LIMIT = 1024 * 1024
@@ -51,7 +51,7 @@ def guard() -> None:
 def list_events(arguments: dict[str, Any]) -> Response:
     """Events that match a filter, newest first."""
     asking = demand(Permission.VIEW)
-    _refuse_unknown(request.args)
+    refuse_unknown(request.args, LIST_PARAMETERS)
     flt = EventFilter.parse(request.args)
     store = hub().store
     page = queries.events_page(
@@ -101,7 +101,13 @@ def reprocess_event(how: dict[str, Any], event_id: int) -> Response:
     """Put a dead event back to work."""
     asking = demand(Permission.REPROCESS)
     _see(event_id)
-    hub().reprocess(event_id, actor=asking.name, note=how.get("note"), after=how["after"])
+    hub().reprocess(
+        event_id,
+        actor=asking.name,
+        note=how.get("note"),
+        after=how["after"],
+        even_if_newer=how["even_if_newer"],
+    )
     return _json(_everything(event_id), 202)
 
 
@@ -132,9 +138,12 @@ def _json(document: Document, status: int = 200) -> Response:
     return Response(to_text(document), status, mimetype="application/json")
 
 
-def _refuse_unknown(parameters: Iterable[str]) -> None:
-    """A misspelt filter must not answer everything: somebody may act on all that comes back."""
+def refuse_unknown(parameters: Iterable[str], known: frozenset[str]) -> None:
+    """A misspelt filter must not answer everything: somebody may act on all that comes back.
+
+    Raises:
+        FilterError: there is a parameter that is not `known`.
+    """
     for name in parameters:
-        if name not in LIST_PARAMETERS:
-            known = ", ".join(sorted(LIST_PARAMETERS))
-            raise FilterError(f"{name}: there is no such filter; use one of {known}.")
+        if name not in known:
+            raise FilterError(f"{name}: there is no such filter; use one of {', '.join(sorted(known))}.")

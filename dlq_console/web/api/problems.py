@@ -92,7 +92,11 @@ def _hub_error(status: int) -> Callable[[DLQError], Response]:
     def handle(error: DLQError) -> Response:
         name = _CAPITAL.sub("-", type(error).__name__).lower()
         title = _CAPITAL.sub(" ", type(error).__name__).capitalize()
-        members = {"event_status": error.status} if isinstance(error, ActionNotAllowed) else {}
+        members: dict[str, object] = {}
+        if isinstance(error, ActionNotAllowed):
+            members["event_status"] = error.status
+            if error.newer is not None:
+                members["newer_event"] = error.newer
         return answer(status, error.message, type_=f"urn:dlq-console:{name}", title=title, **members)
 
     return handle

@@ -7,7 +7,8 @@ from typing import Any
 from marshmallow import Schema, fields, validate
 
 from dlq_console.hub.actions import LONGEST_AFTER, NOTE_LIMIT
-from dlq_console.store.queries import MAX_LIMIT
+from dlq_console.hub.doors import LONGEST
+from dlq_console.store.queries import MAX_GROUPS, MAX_LIMIT
 from dlq_console.store.states import Reason, Status
 
 
@@ -61,8 +62,8 @@ class IdempotencySchema(Schema):
     )
 
 
-class ListSchema(Schema):
-    """The filter of a list. It is read by the same code as that of the pages; this checks `limit` alone."""
+class FilterSchema(Schema):
+    """Which events are meant. It is read by the same code as that of the pages; this describes it."""
 
     kind = fields.List(fields.String(), metadata=_about("Any of these kinds; may repeat."))
     account = fields.List(fields.String(), metadata=_about("Any of these accounts; may repeat."))
@@ -72,6 +73,7 @@ class ListSchema(Schema):
     status = fields.List(
         fields.String(), metadata=_about(f"Any of these states; may repeat: {', '.join(Status)}.")
     )
+    group = _text("Fingerprint of the last error.")
     entity = _text("The whole entity id.")
     q = _text("Text anywhere in the last error, in upper or lower case.")
     since = _text("How long ago at most: 30m, 4h, 2d, 1w.")
@@ -82,6 +84,11 @@ class ListSchema(Schema):
         ),
     )
     to = _text("Ended or created before: ISO 8601 with a zone.")
+
+
+class ListSchema(FilterSchema):
+    """The filter of a list, and which part of the list."""
+
     cursor = _text("`next_cursor` or `previous_cursor` of another page of this list.")
     limit = fields.Integer(
         load_default=50,
@@ -98,6 +105,10 @@ class ReprocessSchema(BodySchema):
         load_default=0.0,
         validate=validate.Range(0, LONGEST_AFTER),
         metadata=_about("Seconds from now until it may run."),
+    )
+    even_if_newer = fields.Boolean(
+        load_default=False,
+        metadata=_about("Although a newer event of its entity exists, where its kind asks."),
     )
 
 
@@ -165,7 +176,16 @@ class EventSummarySchema(Schema):
     trace_context = _text("The trace it belongs to.", null=True)
     waiting_for = _text("Why it does not run now; only for a single event.", null=True)
     waiting_until = _time("Until when, where that is known.")
+    waiting_cause = _text("By what the door is closed: provider, circuit, pause, auth.", null=True)
+    waiting_reason = _text("Why, in the words of whoever closed it.", null=True)
+    waiting_by = _text("Who closed it, where somebody decided it.", null=True)
     blocked_by = fields.Integer(allow_none=True, metadata=_about("The earlier event it waits behind."))
+    doubts = fields.Integer(
+        metadata=_about(
+            "0 where it is known whether the outside system has it, else how often that was asked, plus one."
+        )
+    )
+    superseded_by = fields.Integer(allow_none=True, metadata=_about("The newer event that took its place."))
 
 
 class PageSchema(Schema):
@@ -176,6 +196,48 @@ class PageSchema(Schema):
     previous_cursor = _text("Where the page before begins.", null=True)
     count = fields.Integer(metadata=_about("How many events match."))
     count_capped = fields.Boolean(metadata=_about("There are that many or more."))
+
+
+class GroupsQuerySchema(FilterSchema):
+    """Of which dead events, and how many groups."""
+
+    limit = fields.Integer(
+        load_default=MAX_GROUPS,
+        validate=validate.Range(1, MAX_GROUPS, error=f"write a number from 1 to {MAX_GROUPS}."),
+        metadata=_about("Most groups in the answer."),
+    )
+
+
+class GroupSchema(Schema):
+    """The dead events of one cause."""
+
+    fingerprint = _text("Equal for errors of one cause; a value of the filter `group`.")
+    kind = _text("What was to be done.")
+    class_ = fields.String(
+        data_key="class", allow_none=True, metadata=_about("What the error was taken for.")
+    )
+    error_type = _text("Class of the error.", null=True)
+    cause = _text("What the errors have in common, with gaps where they differ.")
+    sample = _text("What the outside system said to the newest of them.")
+    sample_event_id = fields.Integer(metadata=_about("The newest of them."))
+    count = fields.Integer(metadata=_about("How many of them there are."))
+    count_capped = fields.Boolean(metadata=_about("There are that many or more."))
+    share = fields.Float(metadata=_about("Part of all dead events that the answer is about, 0 to 1."))
+    accounts = fields.Integer(metadata=_about("In how many accounts."))
+    account = _text("In which one, where it is only one.", null=True)
+    first_seen_at = _time("When the first of them died, as far as is known.", null=False)
+    last_seen_at = _time("When the last of them died.", null=False)
+
+
+class GroupsSchema(Schema):
+    """The causes of dead events, biggest first."""
+
+    items = fields.List(fields.Nested(GroupSchema))
+    count = fields.Integer(metadata=_about("How many groups there are."))
+    total = fields.Integer(metadata=_about("How many dead events they have."))
+    total_capped = fields.Boolean(metadata=_about("There are that many or more."))
+    sampled_at = _time("When the oldest of these figures was counted; null where it was just now.")
+    complete = fields.Boolean(metadata=_about("False where only the newest dead events were looked at."))
 
 
 class AttemptSchema(Schema):
@@ -189,7 +251,7 @@ class AttemptSchema(Schema):
     due_at = _time("When it was due.", null=False)
     started_at = _time("When it was started.", null=False)
     ended_at = _time("When it ended.", null=False)
-    outcome = _text("done, failed, dead, lost or released.")
+    outcome = _text("done, failed, dead, lost, asked (its verifier was) or released.")
     error_type = _text("Class of the error.", null=True)
     error = _text("What the outside system said.", null=True)
     traceback = _text("Where in the handler.", null=True)
@@ -197,6 +259,126 @@ class AttemptSchema(Schema):
     fingerprint = _text("Equal for errors of one cause.", null=True)
     wait_seconds = fields.Float(allow_none=True, metadata=_about("Seconds until the next attempt."))
     worker = _text("Which worker ran it.", null=True)
+    effect = _text("Whether the outside system applied the call: not_applied, applied, unknown.", null=True)
+    reach = _text("Which scope the verdict is about: event, account, method, provider.", null=True)
+    wait_source = _text("Where the wait was found.", null=True)
+    rule = _text("Which rule decided; `none` where none matched.", null=True)
+    rules_version = _text("Of which rule set.", null=True)
+    answer = fields.Dict(
+        allow_none=True,
+        metadata=_about("What was said, redacted: status, code, content_type, excerpt, phase."),
+    )
+
+
+class NoteSchema(BodySchema):
+    """Why something is done."""
+
+    note = fields.String(allow_none=True, validate=validate.Length(max=NOTE_LIMIT), metadata=_about("Why."))
+
+
+class PauseSchema(NoteSchema):
+    """How an account is paused."""
+
+    until = _time("Until when; until it is resumed without it.")
+
+
+class ForceSchema(NoteSchema):
+    """How a circuit is held."""
+
+    seconds = fields.Float(
+        allow_none=True,
+        validate=validate.Range(
+            0, LONGEST, min_inclusive=False, error=f"write a number greater than 0 and at most {LONGEST:g}."
+        ),
+        metadata=_about("For how long; until it is reset without it."),
+    )
+
+
+class AccountSchema(Schema):
+    """One account: its work, and what keeps its door closed."""
+
+    account = _text("Its name.")
+    cause = _text("What keeps it closed: provider, circuit, pause, auth; null where it is open.", null=True)
+    until = _time("Until when; null where it is open, or closed until somebody acts.")
+    reason = _text("Why, in the words of whoever closed it.", null=True)
+    max_running = fields.Integer(
+        allow_none=True, metadata=_about("How many of its events may run at once, where that was set.")
+    )
+    due = fields.Integer(metadata=_about("Events that could run now if nothing stood in the way."))
+    running = fields.Integer(metadata=_about("Events that run."))
+    failed = fields.Integer(metadata=_about("Events that will be tried again."))
+    dead = fields.Integer(metadata=_about("Events that need a person."))
+
+
+class AccountsSchema(Schema):
+    """Accounts by name."""
+
+    items = fields.List(fields.Nested(AccountSchema))
+
+
+class OverrideSchema(Schema):
+    """A person's decision about a circuit."""
+
+    position = _text("forced_open or forced_closed.")
+    actor = _text("Who.")
+    note = _text("Why.")
+    until = _time("Until when; null until it is reset.")
+
+
+class TransitionSchema(Schema):
+    """One change of a circuit."""
+
+    at = _time("When.", null=False)
+    before = _text("Where it stood.")
+    after = _text("Where it stands since.")
+    why = _text("Why, in words.")
+    by = _text("Which process or person brought it about.")
+
+
+class BreakerSchema(Schema):
+    """One circuit."""
+
+    scope = _text("account, method (one kind of an account), provider, or service (code behind a guard).")
+    state = _text("closed, open or half_open, with a person's decision taken into account.")
+    computed = _text("Where it stands by itself.")
+    failures = fields.Integer(metadata=_about("Failures in a row, while closed."))
+    last_failure = _text("Class of the last error that counted.")
+    since = _time("When its state began.")
+    open_until = _time("When an open one is due for a probe.")
+    override = fields.Nested(OverrideSchema, allow_none=True)
+    history = fields.List(fields.Nested(TransitionSchema), metadata=_about("Newest first."))
+    counts = fields.Dict(
+        keys=fields.String(),
+        values=fields.Integer(),
+        allow_none=True,
+        metadata=_about("Of a service: calls, successes, failures, ignored and short_circuits so far."),
+    )
+    degraded = fields.Boolean(metadata=_about("Of a service: its state is away or not read; older figures."))
+
+
+class OldestSchema(Schema):
+    """The call that has been inside for longest."""
+
+    owner = _text("Which process.")
+    since = _time("Since when.", null=False)
+
+
+class BulkheadSchema(Schema):
+    """How many calls of a service, or events of an account, are under way, and how many may be."""
+
+    scope = _text("account or service.")
+    max = fields.Integer(metadata=_about("How many may be at once; of an account its limit or fair share."))
+    in_use = fields.Integer(metadata=_about("How many are."))
+    available = fields.Integer(metadata=_about("How many more may begin."))
+    waiting = fields.Integer(metadata=_about("Callers that wait for a slot; of an account its due events."))
+    oldest = fields.Nested(OldestSchema, allow_none=True, metadata=_about("Of a service."))
+    counts = fields.Dict(
+        keys=fields.String(),
+        values=fields.Integer(),
+        allow_none=True,
+        metadata=_about("Of a service: calls, rejected, timeouts and overran (outlived its lease) so far."),
+    )
+    degraded = fields.Boolean(metadata=_about("Of a service: its state is away or not read; older figures."))
 
 
 class AuditSchema(Schema):

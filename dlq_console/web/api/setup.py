@@ -10,7 +10,9 @@ from flask_smorest import Api
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
 from dlq_console.web.api import problems
+from dlq_console.web.api.doors import doors
 from dlq_console.web.api.events import api
+from dlq_console.web.api.groups import groups
 from dlq_console.web.api.schemas import ProblemSchema
 from dlq_console.web.security import csrf
 
@@ -44,9 +46,12 @@ def install(app: Flask) -> None:
             "security": [{"token": []}],
         },
     )
-    QuietApi(app).register_blueprint(api)
+    described = QuietApi(app)
+    described.register_blueprint(api)
+    described.register_blueprint(groups)
+    described.register_blueprint(doors)
     app.register_blueprint(unknown)
-    for blueprint in (api, unknown):
+    for blueprint in (api, groups, doors, unknown):
         # Callers send a token, never a cookie: there is nothing that a foreign page could make a browser send.
         csrf.exempt(blueprint)
 

@@ -1,0 +1,101 @@
+"""What did a step read last for the pages to show? Rows that changed are written, so that a viewer never causes a reading.
+
+A reading is a set of named values, such as the circuits of services. Its own row, which has no name, says when it was
+taken and, where what it reads from is away, why there is nothing newer.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from dlq_console.store.canonical import LARGEST_PAYLOAD, encode_payload
+from dlq_console.store.events import read_time
+from dlq_console.store.store import Store
+
+KNOWN = "SELECT name, value FROM {snapshot} WHERE reading = :reading AND name <> ''"
+READ = "SELECT name, value, changed_at, {now} AS now FROM {snapshot} WHERE reading = :reading ORDER BY name"
+KEEP = """
+INSERT INTO {snapshot} (reading, name, value, changed_at) VALUES (:reading, :name, :value, {now})
+ON CONFLICT (reading, name) DO UPDATE SET value = excluded.value, changed_at = excluded.changed_at
+"""
+#: A reading is taken every two seconds; after so many without one it is not shown as current.
+STALE_AFTER = 10.0
+#: The reading as such: only its time changes, unless nothing could be read.
+TAKEN = KEEP
+NOT_TAKEN = """
+INSERT INTO {snapshot} (reading, name, value, changed_at) VALUES (:reading, '', :value, {now})
+ON CONFLICT (reading, name) DO UPDATE SET value = excluded.value
+"""
+DROP = "DELETE FROM {snapshot} WHERE reading = :reading AND name = :name"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A reading as it was taken last.
+
+    Attributes:
+        values: by name.
+        taken_at: when it could last be taken; None: never.
+        age: seconds since then.
+        away: why nothing newer could be read; None where it could.
+    """
+
+    values: Mapping[str, Any]
+    taken_at: datetime | None = None
+    age: float = math.inf
+    away: str | None = None
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether more has probably changed than is shown."""
+        return self.away is not None or self.age > STALE_AFTER
+
+
+NOTHING = Snapshot({})
+
+
+def keep(store: Store, reading: str, values: Mapping[str, Any]) -> int:
+    """Write down a reading; returns how many values have changed since the one before."""
+    texts = {
+        name: encode_payload(value, max_bytes=LARGEST_PAYLOAD, name=name) for name, value in values.items()
+    }
+    with store.write() as connection:
+        rows = connection.execute(store.statement(KNOWN), {"reading": reading}).all()
+        known: dict[str, str] = {row.name: row.value for row in rows}
+        changed = [name for name, text in texts.items() if known.get(name) != text]
+        gone = [name for name in known if name not in texts]
+        if changed:
+            connection.execute(
+                store.statement(KEEP),
+                [{"reading": reading, "name": name, "value": texts[name]} for name in changed],
+            )
+        if gone:
+            connection.execute(store.statement(DROP), [{"reading": reading, "name": name} for name in gone])
+        connection.execute(store.statement(TAKEN), {"reading": reading, "name": "", "value": "null"})
+    return len(changed) + len(gone)
+
+
+def keep_away(store: Store, reading: str, why: str) -> None:
+    """Write down that nothing can be read now: what was read last stands, with its age."""
+    with store.write() as connection:
+        connection.execute(store.statement(NOT_TAKEN), {"reading": reading, "value": json.dumps(why)})
+
+
+def look(store: Store, reading: str) -> Snapshot:
+    """The reading as it was taken last."""
+    with store.read() as connection:
+        rows = connection.execute(store.statement(READ), {"reading": reading}).all()
+    values = {row.name: json.loads(row.value) for row in rows}
+    if "" not in values:
+        return NOTHING
+    away = values.pop("")
+    (own,) = [row for row in rows if not row.name]
+    taken_at, now = read_time(own.changed_at), read_time(own.now)
+    assert taken_at is not None  # noqa: S101 - for the type checker; both columns are never empty
+    assert now is not None  # noqa: S101 - as above
+    return Snapshot(values, taken_at, (now - taken_at).total_seconds(), away)
