@@ -141,21 +141,17 @@ class _Choice:
         return left is None or left > self.running[candidate.kind]
 
     def _through_all(self, candidate: Candidate, limits: KindLimits) -> list[Door] | None:
-        method = self._paced(method_scope(self.situation.account.name, candidate.kind), limits.method)
-        shared = None
+        """The doors after it has gone through every one of them; None where one refuses."""
+        account = self.situation.account
+        method = self._paced(method_scope(account.name, candidate.kind), limits.method)
+        after = [method and self._admitted(method, candidate, limits)]
         if limits.provider is not None:
-            shared = self._paced(provider_scope(limits.provider), limits.shared)
-            if shared is None:
-                return None
-        if method is None:
-            return None
-        passed = [
-            door for door in (self._admitted(self.door(self.situation.account), candidate, limits),) if door
-        ]
-        own = self._admitted(method, candidate, limits)
-        if not passed or own is None:
-            return None
-        return [*passed, own, *([shared] if shared else [])]
+            after.append(self._paced(provider_scope(limits.provider), limits.shared))
+        # A kind with a circuit of its own proves nothing about the account's, so it is no probe of that.
+        if not limits.own_circuit:
+            after.append(self._admitted(self.door(account), candidate, limits))
+        passed = [door for door in after if door is not None]
+        return passed if len(passed) == len(after) else None
 
     def _paced(self, scope: Scope, limits: pacing.Limits) -> Door | None:
         door, now = self.door(scope), self.situation.now

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Row
 
 from dlq_console.resilience.pacing import UNLIMITED, ErrorBudget, Limits
 from dlq_console.store.claim_sql import DEFAULT_TIMEOUT
 from dlq_console.store.store import Store
 
-KINDS = "SELECT k.name, k.provider, k.limits, k.timeout FROM {kind} k"
+KINDS = "SELECT k.name, k.provider, k.limits, k.timeout, k.policy FROM {kind} k"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +27,7 @@ class KindLimits:
         method: limits of each account for this kind alone.
         shared: limits of the provider over all accounts.
         writes_at_once: how many writing events of one account may run at once.
+        own_circuit: whether it has a circuit of its own in each account.
     """
 
     provider: str | None = None
@@ -35,6 +36,7 @@ class KindLimits:
     method: Limits = UNLIMITED
     shared: Limits = UNLIMITED
     writes_at_once: int | None = None
+    own_circuit: bool = False
 
     @property
     def any(self) -> bool:
@@ -48,7 +50,12 @@ NO_LIMITS = KindLimits()
 def read_limits(store: Store, connection: Connection) -> dict[str, KindLimits]:
     """The limits of every published kind."""
     rows = connection.execute(store.statement(KINDS)).all()
-    return {row.name: decode(row.limits, row.provider, row.timeout) for row in rows}
+    return {row.name: _of_kind(row) for row in rows}
+
+
+def _of_kind(row: Row[Any]) -> KindLimits:
+    limits = decode(row.limits, row.provider, row.timeout)
+    return replace(limits, own_circuit=bool(json.loads(row.policy).get("breaker")))
 
 
 def encode(limits: KindLimits) -> str | None:

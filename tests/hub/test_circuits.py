@@ -381,6 +381,26 @@ def test_a_kind_with_its_own_circuit_closes_alone(hub: Hub, erp: Erp) -> None:
     assert _state(hub, "stock.sync") == "closed"
 
 
+def test_a_kind_with_its_own_circuit_is_no_probe_of_the_accounts(hub: Hub, erp: Erp) -> None:
+    own = CircuitBreakerConfig(failure_threshold=2, success_threshold=1, recovery_timeout=30)
+    erp.serve("stock.sync", Policy(breaker=own, jitter=0))
+    orders = erp.enqueue(6)
+    erp.fails(TransientError("down"))
+    hub.run_due()
+    assert (_state(hub), _state(hub, "stock.sync")) == ("open", "closed")
+    for id_ in orders:
+        hub.discard(id_, actor="ana")
+    erp.works()
+    stock = erp.enqueue(3, "stock.sync")
+    assert hub.run_due() == 0, "the door of the account stands before all of its kinds"
+    hub.clock.advance(OPEN_FOR + 1)
+    assert hub.run_due() == 3, "nothing waits for a probe that may never come"
+    assert {row(hub.store, id_)["status"] for id_ in stock} == {"done"}
+    assert hub.enqueue("order.create", account=ACCOUNT, entity_id="new", payload={}).id
+    assert hub.run_due() == 1
+    assert _state(hub) == "closed"
+
+
 # What a person decides
 
 
