@@ -26,7 +26,16 @@ def excerpt(view: View) -> str:
         body = (
             said if said and said != body[: len(said)] else _MARKUP.sub(" ", body[: EXCERPT_LIMIT + _MARGIN])
         )
-    clean = _TAX_NUMBER.sub(rf"\1{MASK}", redact_text(body[: EXCERPT_LIMIT + _MARGIN]))
+    return _kept(body)
+
+
+def sentence(view: View) -> str | None:
+    """What the provider says is wrong, redacted; None where its answer does not say it."""
+    return _kept(view.spoken) if view.spoken else None
+
+
+def _kept(text: str) -> str:
+    clean = _TAX_NUMBER.sub(rf"\1{MASK}", redact_text(text[: EXCERPT_LIMIT + _MARGIN]))
     clean = clean.replace("\x00", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
     if len(clean) <= EXCERPT_LIMIT:
         return clean

@@ -202,6 +202,14 @@ class View:
         return tuple(tidy(text) for text in _first(self._found("messages"), said) or (self._whole_text(),))
 
     @cached_property
+    def spoken(self) -> str | None:
+        """The first message that the provider itself has put into its answer."""
+        if self.reading.phase is not Phase.RESPONSE:
+            return None
+        found = _first(self._found("messages"), [])
+        return tidy(found[0]) if found else self.reading.message or None
+
+    @cached_property
     def plain_messages(self) -> tuple[str, ...]:
         """The same as rules compare it."""
         return tuple(plain(message) for message in self.messages)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dlq_console.classify.excerpts import excerpt
+from dlq_console.classify.excerpts import excerpt, sentence
 from dlq_console.classify.loading import Pack, load_pack
 from dlq_console.classify.reading import Reading
 from dlq_console.classify.recognise import read
@@ -126,6 +126,7 @@ class RuleSet:
             content_type=reading.content_type,
             excerpt=excerpt(view),
             phase=reading.phase,
+            message=sentence(view),
         )
         return self._verdict(rule, view, answer=answer, now=self._clock())
 

@@ -64,6 +64,8 @@ class Answer:
         content_type: as the provider named it, without parameters.
         excerpt: redacted, at most 500 characters.
         phase: how far the call had come.
+        message: the sentence in the answer that says what is wrong, redacted, at most 500 characters; None where the
+            answer holds none in a place that its pack knows.
     """
 
     status: int | None
@@ -71,6 +73,7 @@ class Answer:
     content_type: str | None
     excerpt: str
     phase: Phase
+    message: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,8 +19,11 @@ from pathlib import Path
 
 from dlq_console.clock import monotonic
 from dlq_console.demo.children import Children, StoppedEarly
+from dlq_console.demo.erp_client import RULES
+from dlq_console.demo.greeting import greet, say_goodbye
+from dlq_console.demo.opening import opening
 from dlq_console.demo.producers import Production, run_producer
-from dlq_console.demo.summary import Summary, count_events, summarise
+from dlq_console.demo.summary import count_events, summarise
 from dlq_console.errors import ConfigurationError
 from dlq_console.runtime import Hub
 from dlq_console.settings import read_settings, unknown_names
@@ -31,8 +34,6 @@ SEED = 2026
 HOST = "127.0.0.1"
 #: How many events the demo's worker runs at once.
 SLOTS = 8
-#: Orders that the ERP refuses, sent first: the newcomer looks for dead letters at once.
-FIRST_REFUSED = 12
 #: Log-ins that the demo makes: name and role.
 LOGINS = (("operator", "operator"), ("viewer", "viewer"), ("admin", "admin"))
 #: Who made them, says the audit.
@@ -82,12 +83,12 @@ def _run(demo: Demo, stop: threading.Event) -> int:
         erp = children.start_erp(SEED, folder / "erp.jsonl")
         console = children.start_console(HOST, demo.port)
         children.start_worker(SLOTS)
-        _greet(console, erp, logins, hub, demo)
+        greet(console, erp, logins, hub, demo.seconds)
         production = _produce(hub, demo, stop, children, first_number=8800 + 10 * before)
         children.stop_worker()
-        summary = summarise(hub, before=before, created=production.created, folded=production.folded)
-        _say_goodbye(summary)
-    return 0 if summary.lost == 0 and not children.fallen else 1
+        summary = summarise(hub, erp, before=before, created=production.created, folded=production.folded)
+        say_goodbye(summary)
+    return 0 if summary.holds and not children.fallen else 1
 
 
 def _refuse_taken_port(port: int) -> None:
@@ -100,13 +101,13 @@ def _refuse_taken_port(port: int) -> None:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """The environment of the children: the caller's own settings win, except for the handlers."""
+    """The environment of the children: the caller's own settings win, except for the handlers and their rules."""
     database = f"sqlite:///{folder.resolve()}/demo.db"
     defaults = {"DLQ_DATABASE_URL": database, "DLQ_SECRET_KEY": secrets.token_urlsafe(32)}
     # What is no setting has been told once; the children need not say it again.
     strange = unknown_names()
     own = {name: value for name, value in os.environ.items() if value and name.upper() not in strange}
-    return defaults | own | {"DLQ_APP": "dlq_console.demo.handlers:hub"}
+    return defaults | own | {"DLQ_APP": "dlq_console.demo.handlers:hub", "DLQ_RULES": str(RULES)}
 
 
 def _make_logins(hub: Hub) -> dict[str, str]:
@@ -137,7 +138,7 @@ def _produce(
             SEED,
             stop,
             first_number=first_number,
-            first_refused=FIRST_REFUSED,
+            opening=opening,
         )
         made.append(production)
 
@@ -150,31 +151,3 @@ def _produce(
     stop.set()
     producer.join(30)
     return made[0] if made else Production(0, 0)
-
-
-def _greet(console: str, erp: str, logins: dict[str, str], hub: Hub, demo: Demo) -> None:
-    mode = "through Celery" if hub.settings.broker_url else "in table mode"
-    database = "SQLite" if hub.store.sqlite else "PostgreSQL"
-    print(f"\nDLQ Console demo, {mode} on {database}. Everything in it is invented.\n")
-    print(f"  Console        {console}")
-    for name, password in logins.items():
-        print(f"    log in as    {name}   password {password}")
-    print(f"  Simulated ERP  {erp}\n")
-    print("Three things to try:")
-    print(f"  1. Open {console}/dead-letters and read why an order did not reach its account.")
-    print(
-        f"  2. Open {erp}, register the customer that the order was refused for, go back and click Reprocess."
-    )
-    print("  3. Start an outage of an account in the ERP and watch its events wait and heal by themselves.")
-    ending = (
-        "Ctrl-C stops everything." if demo.seconds is None else f"It ends by itself after {demo.seconds:g} s."
-    )
-    print(f"\n{ending}", flush=True)
-
-
-def _say_goodbye(summary: Summary) -> None:
-    print(
-        f"\nevents in {summary.created} (repeats folded {summary.folded}) · done {summary.done} · "
-        f"retried {summary.retried} · dead {summary.dead} · still waiting {summary.waiting} · lost = {summary.lost}",
-        flush=True,
-    )

@@ -130,6 +130,13 @@ class Books:
             self._apply(account, key, record, customer)
             return Entry(Outcome.APPLIED, held.documents[key])
 
+    def document_of(self, account: str, record: str) -> str | None:
+        """The ERP's number of a record such as "orders 8841"; None where there is no such record."""
+        with self._lock:
+            held = self._account(account)
+            key = held.first_key.get(record)
+            return None if key is None else held.documents[key]
+
     def ask_for(self, account: str, customer: tuple[str, str], resource: str, wanted_by: str) -> None:
         """Remember that a refused call needed a customer (code, name) who is not registered."""
         code, name = customer

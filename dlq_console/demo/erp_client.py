@@ -1,31 +1,51 @@
-"""How does a handler call the ERP, and what does the ERP's answer mean for the event?"""
+"""How does a handler call the ERP? As any program would: an answer is returned, and everything else is raised.
+
+What an error means for the event is not decided here. The hub reads it by the rules in `RULES`.
+"""
 
 from __future__ import annotations
 
-import http.client
 import json
 from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.error import HTTPError
+from urllib.parse import quote
+from urllib.request import ProxyHandler, Request, build_opener
 
-from dlq_console import Event, PermanentError, RateLimited, Run, TransientError
+from dlq_console import Event, PermanentError, Run
 
+#: The name of this ERP in policies and rules.
+PROVIDER = "simulated-erp"
+#: What its answers mean; a program of your own names such a file in DLQ_RULES.
+RULES = Path(__file__).parent / "erp_rules.toml"
 #: Seconds a handler waits for an answer.
 PATIENCE = 8.0
-#: Fault code with which the ERP says that it holds this effect already.
-_ALREADY_APPLIED = "SOAP-ENV:Client-102"
-#: Seconds to wait where the ERP asks for fewer calls and does not say for how long.
-_USUAL_WAIT = 60.0
+
+#: The ERP is on this machine, so no proxy of the environment is asked.
+_opener = build_opener(ProxyHandler({}))
+
+
+class ErpError(HTTPError):
+    """The ERP answered with an error; as text it is what the ERP said."""
+
+    def __init__(self, refusal: HTTPError) -> None:
+        content = refusal.read()
+        said = _said(content) or f"The ERP answered {refusal.code} without a readable text."
+        super().__init__(refusal.url, refusal.code, said, refusal.headers, BytesIO(content))
+
+    def __str__(self) -> str:
+        return self.msg
 
 
 @dataclass(frozen=True, slots=True)
 class ErpClient:
-    """Sends records to the ERP.
+    """Sends records to the ERP, and asks for them.
 
     Args:
         url: address of the ERP.
-        patience: seconds to wait for an answer. An ERP that stays silent longer is a TimeoutError: the event is
-            tried again, which is safe because the effect key goes with every call.
+        patience: seconds to wait for an answer.
     """
 
     url: str
@@ -38,57 +58,46 @@ class ErpClient:
             The ERP's document number, and whether it held the record already.
 
         Raises:
-            PermanentError: the ERP refuses the record; the message is the ERP's own.
-            RateLimited: the ERP asks for fewer calls.
-            TransientError: the ERP is out of service.
-            TimeoutError, ConnectionError: no answer came; the record may have been taken.
+            PermanentError: the payload is no record.
+            ErpError: the ERP refuses the record, asks for fewer calls, or is out of service.
+            OSError: no answer came; the record may have been taken.
         """
         if not isinstance(event.payload, dict):
             raise PermanentError("The payload is not an object with the fields of a record; send it as one.")
         record = event.payload | {"integration_code": event.entity_id, "version": event.version}
-        headers = {"Content-Type": "application/json", "X-Effect-Key": run.effect_key}
         # A number that no float holds exactly arrives as Decimal; the ERP reads it as text.
-        content = json.dumps(record, default=str)
-        path = f"/{quote(event.account, safe='')}/{resource}"
-        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=self._seconds_left(run))
+        content = json.dumps(record, default=str).encode()
+        return self._call(self._address(event, resource), run, content)
+
+    def find(self, event: Event, run: Run, resource: str) -> str | None:
+        """The ERP's document number of what was sent for an event; None where it has none.
+
+        Raises:
+            ErpError, OSError: it cannot be asked now.
+        """
+        address = f"{self._address(event, resource)}/{quote(event.entity_id, safe='')}"
+        document = self._call(address, run)["document"]
+        return None if document is None else str(document)
+
+    def _address(self, event: Event, resource: str) -> str:
+        return f"{self.url}/{quote(event.account, safe='')}/{resource}"
+
+    def _call(self, address: str, run: Run, content: bytes | None = None) -> dict[str, Any]:
+        headers = {"Content-Type": "application/json", "X-Effect-Key": run.effect_key}
+        request = Request(address, content, headers)  # noqa: S310 - the address is one of configuration
+        patience = max(0.1, min(self.patience, run.remaining()))
         try:
-            connection.request("POST", path, content, headers)
-            response = connection.getresponse()
-            return _understood(response.status, response.headers.get("Retry-After"), response.read())
-        except http.client.HTTPException as error:
-            raise ConnectionError(f"The answer of the ERP broke off ({type(error).__name__}).") from error
-        finally:
-            connection.close()
-
-    def _seconds_left(self, run: Run) -> float:
-        return max(0.1, min(self.patience, run.remaining()))
+            with _opener.open(request, timeout=patience) as answer:
+                return dict(json.load(answer))
+        except HTTPError as refusal:
+            with refusal:
+                raise ErpError(refusal) from None
 
 
-def _understood(status: int, retry_after: str | None, content: bytes) -> dict[str, Any]:
-    body = _json_object(content)
-    if status == http.client.OK:
-        return {"document": body.get("document"), "duplicate": body.get("duplicate", False)}
-    if body.get("faultcode") == _ALREADY_APPLIED:
-        return {"document": None, "duplicate": True}
-    # This ERP sends business errors as HTTP 500, so the fault text decides before the status does.
-    if "faultstring" in body:
-        raise PermanentError(str(body["faultstring"]))
-    said = body.get("error", "no readable text")
-    if status == http.client.TOO_MANY_REQUESTS:
-        raise RateLimited(_wait(retry_after), message=str(said))
-    answer = f"The ERP answered {status}: {said}"
-    if status >= http.client.INTERNAL_SERVER_ERROR:
-        raise TransientError(answer)
-    raise PermanentError(answer)
-
-
-def _json_object(content: bytes) -> dict[str, Any]:
+def _said(content: bytes) -> str | None:
     try:
         body = json.loads(content)
     except ValueError:
-        return {}
-    return body if isinstance(body, dict) else {}
-
-
-def _wait(retry_after: str | None) -> float:
-    return float(retry_after) if retry_after and retry_after.isdecimal() else _USUAL_WAIT
+        return None
+    said = (body.get("faultstring") or body.get("error")) if isinstance(body, dict) else None
+    return None if said is None else str(said)

@@ -17,7 +17,8 @@ from typing import Any
 from dlq_console.clock import monotonic
 from dlq_console.demo.data import customers
 from dlq_console.demo.erp_books import Books, BooksClosed, Outcome
-from dlq_console.demo.erp_temper import Fate, Mood, Temper
+from dlq_console.demo.erp_mood import Mood
+from dlq_console.demo.erp_temper import Fate, Temper
 
 #: What may be sent to an account, by the last part of the path.
 RESOURCES = ("orders", "invoices", "customers", "stock-moves")
@@ -143,17 +144,10 @@ class Desk:
         Raises:
             UnknownAccount: there is no such account.
         """
-        mood = self.mood(call.account)
-        with self._lock:
-            fate, wait, temper = mood.next_fate(), mood.seconds_to_wait(), mood.temper
-        self.books.count(call.account, "calls")
-        if fate is not Fate.ANSWERED:
-            self.books.count(call.account, fate.value)
-        if fate is Fate.LIMITED:
-            return _limited(wait)
-        if fate in _NOTHING_DONE:
+        fate, temper, turned_away = self._meet(call.account, call.resource, writes=True)
+        if turned_away is not None:
             self._pause(temper.hang if fate is Fate.HUNG else 0)
-            return _NOTHING_DONE[fate]
+            return turned_away
         if fate is Fate.LATE:
             answer = self._decide(call, temper)
             self._pause(temper.late)
@@ -161,10 +155,37 @@ class Desk:
         self._pause(temper.latency + (temper.slow_by if fate is Fate.SLOW else 0))
         return self._decide(call, temper)
 
+    def look_up(self, account: str, resource: str, code: str) -> Answer:
+        """Tell the document of the record with this code of its sender: `{"document": null}` where there is none.
+
+        Raises:
+            UnknownAccount: there is no such account.
+        """
+        fate, temper, turned_away = self._meet(account, resource, writes=False)
+        if turned_away is not None:
+            return turned_away
+        self._pause(temper.latency + (temper.slow_by if fate is Fate.SLOW else 0))
+        return Answer(200, {"document": self.books.document_of(account, f"{resource} {code}")})
+
     def close(self) -> None:
         """Wake every call that is still being slow, and close the books."""
         self._closing.set()
         self.books.close()
+
+    def _meet(self, account: str, resource: str, *, writes: bool) -> tuple[Fate, Temper, Answer | None]:
+        """What the temper does to a call, and the answer where nobody looks at it."""
+        mood = self.mood(account)
+        with self._lock:
+            fate, temper = mood.next_fate(resource, writes=writes), mood.temper
+            wait = mood.seconds_to_wait(resource)
+        self.books.count(account, "calls")
+        if fate is not Fate.ANSWERED:
+            self.books.count(account, fate.value)
+        if fate is Fate.LIMITED:
+            return fate, temper, _limited(wait)
+        if fate in (Fate.BLOCKED, Fate.WHILE_BLOCKED):
+            return fate, temper, _blocked(wait)
+        return fate, temper, _NOTHING_DONE.get(fate)
 
     def _pause(self, seconds: float) -> None:
         self._closing.wait(seconds)
@@ -175,6 +196,8 @@ class Desk:
             return self._write(call, temper)
         except Refused as refusal:
             self.books.count(call.account, "refused")
+            with self._lock:
+                self.mood(call.account).has_refused(call.resource)
             if refusal.missing_customer:
                 wanted_by = str(call.body.get("integration_code", ""))
                 self.books.ask_for(call.account, refusal.missing_customer, call.resource, wanted_by)
@@ -242,5 +265,10 @@ def _limited(wait: int) -> Answer:
     return Answer(429, {"error": error}, {"Retry-After": str(wait)})
 
 
-def _fault(code: str, text: str) -> Answer:
-    return Answer(500, {"faultstring": text, "faultcode": code})
+def _blocked(wait: int) -> Answer:
+    text = f"API bloqueada por excesso de recusas. Tente novamente em {wait} segundos."
+    return _fault("SOAP-ENV:Client-425", text, status=425)
+
+
+def _fault(code: str, text: str, *, status: int = 500) -> Answer:
+    return Answer(status, {"faultstring": text, "faultcode": code})

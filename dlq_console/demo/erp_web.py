@@ -1,6 +1,7 @@
 """What does the simulated ERP answer over HTTP: calls, figures, control, and pages where a person fixes records?
 
 POST /<account>/orders (invoices, customers, stock-moves)   a call; X-Effect-Key is the caller's idempotency key
+GET  /<account>/orders/<code>                               the document of a record, by its sender's own code
 GET  /stats, /effects                                       figures of the run; effect keys and their counts
 POST /_control                                              JSON: account, and `temper` (fields to change) or `outage`
 GET  /, /<account>                                          pages; POST /<account>/register, /<account>/outage
@@ -70,6 +71,14 @@ def receive(account: str, resource: str) -> Response:
     if not effect_key:
         return _problem(400, "Send the header X-Effect-Key.")
     return _http(_desk().receive(Call(account, resource, effect_key, _json_object())))
+
+
+@erp.get("/<account>/<resource>/<code>")
+def look_up(account: str, resource: str, code: str) -> Response:
+    """Tell the document of a record that was sent."""
+    if resource not in RESOURCES:
+        abort(404)
+    return _http(_desk().look_up(account, resource, code))
 
 
 @erp.get("/stats")
@@ -196,6 +205,8 @@ def _account_view(name: str, figures: dict[str, Any], language: str) -> dict[str
         "traits": describe(mood.temper, language),
         "out_of_service": mood.out_of_service,
         "slow": mood.slow,
+        "blocked": ", ".join(words(language)[kind] for kind in mood.blocked),
+        "counts_blocks": bool(mood.temper.block_after),
         "figures": figures["by_account"][name],
         "twice": sum(key.startswith(f"{name} ") for key in figures["twice"]),
         "missing": desk.books.missing(name),

@@ -20,6 +20,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "in_service": ("● em serviço", "● in service"),
     "slow": ("▲ lento agora", "▲ slow now"),
     "out_of_service": ("■ fora do ar", "■ out of service"),
+    "blocked": ("■ bloqueado: {kinds}", "■ blocked: {kinds}"),
     "start_outage": ("Tirar do ar", "Start an outage"),
     "end_outage": ("Voltar ao ar", "End the outage"),
     "calls": ("Chamadas", "Calls"),
@@ -27,6 +28,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "replayed": ("Repetições reconhecidas", "Repeats recognised"),
     "twice": ("Efeitos em dobro", "Effects that took place twice"),
     "refused": ("Recusas", "Refusals"),
+    "while_blocked": ("Chamadas durante um bloqueio", "Calls during a block"),
     "missing_title": ("Clientes pedidos e não cadastrados", "Customers asked for and not registered"),
     "nothing_missing": ("Nenhum cliente falta agora.", "No customer is missing now."),
     "code": ("Código", "Code"),
@@ -34,6 +36,8 @@ WORDS: dict[str, tuple[str, str]] = {
     "wanted_by": ("Pedido por", "Asked for by"),
     "orders": ("pedido", "order"),
     "invoices": ("nota", "invoice"),
+    "customers": ("cliente", "customer"),
+    "stock-moves": ("movimento de estoque", "stock move"),
     "times": ("Vezes", "Times"),
     "last_asked": ("Última vez", "Last time"),
     "register_this": ("Cadastrar este cliente", "Register this customer"),
@@ -61,6 +65,14 @@ WORDS: dict[str, tuple[str, str]] = {
     "temper_late": (
         "{late_rate} das chamadas têm efeito, mas a resposta demora {late} s",
         "{late_rate} of calls take effect, but the answer takes {late} s",
+    ),
+    "temper_late_every": (
+        "de cada {late_every} chamadas, uma tem efeito, mas a resposta demora {late} s",
+        "one in {late_every} calls takes effect, but its answer takes {late} s",
+    ),
+    "temper_block": (
+        "depois de {block_after} recusas em {block_window} s, bloqueia esse tipo de chamada por {block_lasts} s",
+        "after {block_after} refusals within {block_window} s it blocks that kind of call for {block_lasts} s",
     ),
     "temper_slow": (
         "fica lento (mais {slow_by} s) por {slow_lasts} s a cada {slow_every} s",
@@ -96,6 +108,8 @@ def describe(temper: Temper, language: str) -> list[str]:
         "temper_glitch": temper.glitch_rate,
         "temper_hang": temper.hang_rate,
         "temper_late": temper.late_rate,
+        "temper_late_every": temper.late_every,
+        "temper_block": temper.block_after,
         "temper_slow": temper.slow_every,
         "temper_outage": temper.outage_every,
         "temper_doubles": not temper.deduplicates,

@@ -7,39 +7,51 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 from dlq_console import Event, Hub, Policy, Run
-from dlq_console.demo.erp_client import PATIENCE, ErpClient
+from dlq_console.demo.erp_client import PATIENCE, PROVIDER, RULES, ErpClient
 
-#: Shorter delays than the defaults of the hub, so that a newcomer sees an event heal within minutes.
-DEMO_POLICY = Policy(timeout=30, base_delay=5, max_delay=120)
+#: Shorter delays than the defaults of the hub, so that a newcomer sees an event heal within minutes. One call of a kind
+#: at a time, so that none is on its way when the ERP blocks an account.
+DEMO_POLICY = Policy(timeout=30, base_delay=5, max_delay=120, max_running=1)
 
 
 def register(hub: Hub, erp_url: str, *, policy: Policy = DEMO_POLICY, patience: float = PATIENCE) -> None:
-    """Register the sample handlers on a hub.
+    """Register the sample handlers on a hub, and the rules of their ERP where DLQ_RULES names none.
 
     Args:
         hub: gets the kinds order.create, invoice.create, stock.move and customer.upsert.
         erp_url: address of the simulated ERP.
-        policy: of all four kinds.
+        policy: of all four kinds; each adds what is its own.
         patience: seconds a handler waits for an answer of the ERP.
     """
+    hub.registry.rules_path = hub.registry.rules_path or RULES
     erp = ErpClient(erp_url, patience)
+    asked = replace(policy, provider=PROVIDER)
+    # The ERP recognises the effect key, so a repeat doubles nothing.
+    recognised = replace(asked, unique_at_provider=True)
 
-    @hub.handler("order.create", policy=policy)
+    @hub.handler("order.create", policy=asked)
     def create_order(event: Event, run: Run) -> dict[str, Any]:
         return erp.send(event, run, "orders")
 
-    @hub.handler("invoice.create", policy=policy)
+    @hub.verifier("order.create")
+    def find_order(event: Event, run: Run) -> dict[str, Any] | Literal["not_applied"]:
+        document = erp.find(event, run, "orders")
+        return "not_applied" if document is None else {"document": document}
+
+    @hub.handler("invoice.create", policy=recognised)
     def create_invoice(event: Event, run: Run) -> dict[str, Any]:
         return erp.send(event, run, "invoices")
 
-    @hub.handler("stock.move", policy=policy)
+    @hub.handler("stock.move", policy=recognised)
     def move_stock(event: Event, run: Run) -> dict[str, Any]:
         return erp.send(event, run, "stock-moves")
 
-    @hub.handler("customer.upsert", policy=policy)
+    # An older record of a customer must not undo a newer one.
+    @hub.handler("customer.upsert", policy=replace(recognised, replay_policy="latest_wins"))
     async def upsert_customer(event: Event, run: Run) -> dict[str, Any]:
         return await asyncio.to_thread(erp.send, event, run, "customers")
 

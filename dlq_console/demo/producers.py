@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -72,11 +72,29 @@ class Producer:
         self._recent.append(event)
         return event
 
-    def order_to_be_refused(self) -> NewEvent:
-        """An order of a customer whom nobody has registered in the ERP."""
-        event = self._order(self._random.choice(self._accounts), registered=False)
-        self._recent.append(event)
-        return event
+    def order(self, account: str, *, registered: bool) -> NewEvent:
+        """An order of a customer whom the ERP knows from the start, or of one whom nobody has registered there."""
+        customer = self.customer(account, registered=registered)
+        number = next(self._numbers)
+        payload = data.order(self._random, customer, number, self._today)
+        if customer.registered:
+            self._to_invoice.append((account, payload))
+        return NewEvent(kind="order.create", account=account, entity_id=str(number), payload=payload)
+
+    def upsert(self, account: str, customer: data.Customer, limit: str) -> NewEvent:
+        """A customer's record with a credit limit."""
+        return NewEvent(
+            kind="customer.upsert",
+            account=account,
+            entity_id=customer.code,
+            payload=data.customer_record(customer, Decimal(limit)),
+            version=str(next(self._numbers)),
+        )
+
+    def customer(self, account: str, *, registered: bool) -> data.Customer:
+        """Any customer of an account whom the ERP knows from the start, or any other."""
+        known = data.customers(self._seed, account)
+        return self._random.choice([one for one in known if one.registered is registered])
 
     def _happens(self, share: float) -> bool:
         return self._random.random() < share
@@ -90,15 +108,7 @@ class Producer:
                 return self._stock_move(account)
             case "customer.upsert":
                 return self._credit_goes_up_and_back(account)
-        return self._order(account, registered=not self._happens(UNREGISTERED_SHARE))
-
-    def _order(self, account: str, *, registered: bool) -> NewEvent:
-        customer = self._customer(account, registered=registered)
-        number = next(self._numbers)
-        payload = data.order(self._random, customer, number, self._today)
-        if customer.registered:
-            self._to_invoice.append((account, payload))
-        return NewEvent(kind="order.create", account=account, entity_id=str(number), payload=payload)
+        return self.order(account, registered=not self._happens(UNREGISTERED_SHARE))
 
     def _invoice(self) -> NewEvent:
         account, of_order = self._to_invoice.popleft()
@@ -114,23 +124,12 @@ class Producer:
 
     def _credit_goes_up_and_back(self, account: str) -> NewEvent:
         """A customer's credit limit, raised and lowered again: three events, the third with the content of the first."""
-        customer = self._customer(account, registered=True)
+        customer = self.customer(account, registered=True)
         first, second, third = (
-            NewEvent(
-                kind="customer.upsert",
-                account=account,
-                entity_id=customer.code,
-                payload=data.customer_record(customer, Decimal(limit)),
-                version=str(next(self._numbers)),
-            )
-            for limit in ("1000.00", "1500.00", "1000.00")
+            self.upsert(account, customer, limit) for limit in ("1000.00", "1500.00", "1000.00")
         )
         self._to_follow.extend((second, third))
         return first
-
-    def _customer(self, account: str, *, registered: bool) -> data.Customer:
-        known = data.customers(self._seed, account)
-        return self._random.choice([one for one in known if one.registered is registered])
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +153,7 @@ def run_producer(
     stop: threading.Event,
     *,
     first_number: int = 8800,
-    first_refused: int = 0,
+    opening: Callable[[Producer], Sequence[NewEvent]] = lambda _: (),
 ) -> Production:
     """Enqueue events at a steady rate until the time is over or `stop` is set.
 
@@ -165,20 +164,23 @@ def run_producer(
         seed: of the stream; the ERP must have been started with the same one.
         stop: ends the work early.
         first_number: see Producer.
-        first_refused: how many orders that the ERP will refuse come first, so that there is something to see at once.
+        opening: makes what is sent at once, before the stream begins.
     """
     producer = Producer(seed, first_number=first_number)
+    first = deque(opening(producer))
+    at_once = len(first)
     began, sent, created = monotonic(), 0, 0
-    while not stop.wait(max(0.0, began + max(0, sent - first_refused) / rate - monotonic())):
+    while not stop.wait(max(0.0, began + max(0, sent - at_once) / rate - monotonic())):
         if seconds is not None and monotonic() - began >= seconds:
             break
-        event = producer.order_to_be_refused() if sent < first_refused else producer.next_event()
+        event = first.popleft() if first else producer.next_event()
         made = hub.enqueue(
             event.kind,
             account=event.account,
             entity_id=event.entity_id,
             payload=event.payload,
             version=event.version,
+            run_at=event.run_at,
             origin=ORIGIN,
         )
         sent += 1

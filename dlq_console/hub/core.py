@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dlq_console.errors import EventNotFound
-from dlq_console.hub import actions, async_enqueue, doors, expiry, once, services
+from dlq_console.hub import actions, async_enqueue, doors, expiry, once, queue_letters, services
 from dlq_console.hub.dispatch import Message, NoPublisher, Publisher
 from dlq_console.hub.enqueue import AnySession, Enqueued, NewEvent, OnDuplicate
 from dlq_console.hub.entrance import Entrance
@@ -312,6 +312,18 @@ class HubCore:
     def bulkhead(self, name: str, config: BulkheadConfig | None = None) -> Bulkhead:
         """The bulkhead of a service; as `breaker`."""
         return self._bulkheads.get(name, config)
+
+    def on_full(self, kind: str, *, account: str) -> Callable[[Any], None]:
+        """What makes dead letters of the items that a `QueueGuard` refuses, for its `on_full`.
+
+        An item becomes a dead event with the reason `queue_full` and the item as its payload. Reprocess runs the handler
+        of its kind, which may do the item or queue it again. An item whose dead letter stands is counted on it.
+
+        Args:
+            kind: of the events.
+            account: of the events; that of the outside system, or the name of the queue.
+        """
+        return queue_letters.letters(self.store, self._entrance, kind, account)
 
     # Dispatch
 

@@ -280,7 +280,9 @@ def _counted_by_provider(ending: Ending, verdict: Verdict, event: Event, kind: K
 def _in_its_words(cause: Failure, verdict: Verdict) -> str:
     """What the provider said, where it did; else what the client's error says."""
     answer = verdict.answer
-    return answer.excerpt if answer and answer.phase is Phase.RESPONSE and answer.excerpt else cause.message
+    if answer is None or answer.phase is not Phase.RESPONSE:
+        return cause.message
+    return answer.message or answer.excerpt or cause.message
 
 
 def _heard(ending: Ending, event: Event, policy: Policy, proof: Proof) -> Ending:

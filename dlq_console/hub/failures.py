@@ -36,7 +36,13 @@ def judged(failure: Failure, verdict: Verdict) -> Failure:
         rules_version=verdict.rules_version,
         answer=None if verdict.answer is None else json.dumps(asdict(verdict.answer), ensure_ascii=False),
     )
-    return replace(failure, judgement=judgement)
+    return replace(failure, message=_in_its_words(failure, verdict), judgement=judgement)
+
+
+def _in_its_words(failure: Failure, verdict: Verdict) -> str:
+    """What the provider said, where its answer says it; "500 Internal Server Error for url" tells nobody anything."""
+    said = verdict.answer.message if verdict.answer else None
+    return _storable(said, MESSAGE_LIMIT) if said else failure.message
 
 
 def said_by_handler(failure: Failure, verdict: Verdict, *, effect: str) -> Failure:

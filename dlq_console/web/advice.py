@@ -44,6 +44,10 @@ _BY_REASON: dict[str, _Pair] = {
             "Let a developer look at it first: reprocessed as it is, it may kill the next worker as well."
         ),
     ),
+    Reason.QUEUE_FULL: (
+        lazy_gettext("The recovery queue it was meant for was full, so it never began."),
+        lazy_gettext("Reprocess it once the queue has room again."),
+    ),
     Reason.EXPIRED: (
         lazy_gettext("It was not started in time: its account was closed, or no worker was free."),
         lazy_gettext(

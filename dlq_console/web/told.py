@@ -79,7 +79,7 @@ class Told:
         rule_id: that rule.
         wait: what came before the next attempt, how long, and who named that time.
         circuit: what the attempt did to a circuit.
-        detail: the error as the program told it, where the ERP's own words stand above.
+        detail: the whole answer, or the error as the program told it, where the ERP's own words stand above.
     """
 
     facts: str = ""
@@ -104,6 +104,10 @@ def told(attempts: Sequence[Attempt], changes: Iterable[CircuitChange]) -> dict[
 def words_of_the_erp(attempt: Attempt) -> str:
     """What the ERP answered, in its own words; empty where it did not answer."""
     answer = attempt.answer or {}
+    return str(answer.get("message") or _whole_answer(answer))
+
+
+def _whole_answer(answer: dict[str, Any]) -> str:
     return str(answer.get("excerpt") or "") if answer.get("phase") == "response" else ""
 
 
@@ -124,8 +128,15 @@ def _told(attempt: Attempt, following: Attempt | None, changes: Sequence[Circuit
         rule_id="" if attempt.rule in (None, "none", BY_HANDLER) else attempt.rule,
         wait=_wait(attempt, following),
         circuit=_circuit(attempt, changes),
-        detail=attempt.error if said and attempt.error and attempt.error != said else "",
+        detail=_detail(attempt, said),
     )
+
+
+def _detail(attempt: Attempt, said: str) -> str:
+    """The whole answer where its message stands above, else the error where the answer stands above."""
+    whole = _whole_answer(attempt.answer or {})
+    shown = whole if whole != said else attempt.error or ""
+    return shown if said and shown != said else ""
 
 
 def _own_words(attempt: Attempt) -> str:

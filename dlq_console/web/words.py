@@ -49,6 +49,7 @@ _REASONS: dict[str, LazyString] = {
     Reason.EXHAUSTED: lazy_gettext("attempts used up"),
     Reason.UNCLASSIFIED: lazy_gettext("unknown error"),
     Reason.ORPHANED: lazy_gettext("killed its workers"),
+    Reason.QUEUE_FULL: lazy_gettext("no room in its queue"),
     Reason.EXPIRED: lazy_gettext("not started in time"),
     Reason.TOO_OLD: lazy_gettext("too old to send"),
     Reason.IN_DOUBT: lazy_gettext("in doubt"),

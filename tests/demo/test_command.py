@@ -13,7 +13,8 @@ import psutil
 from tests.services.process import Child, StartChild, free_port
 
 SUMMARY = re.compile(
-    r"events in (\d+) \(repeats folded (\d+)\) · done (\d+) · retried (\d+) · dead (\d+) · still waiting (\d+) · lost = (-?\d+)"
+    r"events in (\d+) \(repeats folded (\d+)\) · done (\d+) · retried (\d+) · discarded (\d+) · dead (\d+)"
+    r" · still waiting (\d+) · lost = (-?\d+) · doubled = (\d+)"
 )
 
 
@@ -40,12 +41,12 @@ def figures(demo: Child) -> list[int]:
 def test_the_demo_ends_by_itself_with_a_summary_and_nothing_lost(start_child: StartChild) -> None:
     demo = start_demo(start_child, free_port(), "--seconds", "6", "--rate", "20")
     assert demo.wait_for_exit(60) == 0
-    created, folded, done, _, dead, waiting, lost = figures(demo)
+    created, folded, done, _, discarded, dead, waiting, lost, doubled = figures(demo)
     assert created > 20
     assert done > 0
-    assert done + dead + waiting == created
+    assert done + discarded + dead + waiting == created
     assert folded >= 0
-    assert lost == 0
+    assert (lost, doubled) == (0, 0)
 
 
 def test_ctrl_c_stops_every_process_of_the_demo_and_leaves_no_file(start_child: StartChild) -> None:
@@ -104,9 +105,9 @@ def test_a_kept_demo_goes_on_with_the_same_database(start_child: StartChild, tmp
             start_child, free_port(), "--seconds", "4", "--rate", "20", "--data", str(tmp_path / "kept")
         )
         assert demo.wait_for_exit(60) == 0
-        created, *_, lost = figures(demo)
+        created, *_, lost, doubled = figures(demo)
         assert created > 10
-        assert lost == 0
+        assert (lost, doubled) == (0, 0)
 
 
 def test_a_taken_port_is_refused_in_one_sentence(start_child: StartChild) -> None:
@@ -124,10 +125,10 @@ def test_the_demo_runs_through_celery_when_a_broker_is_set(
     demo = start_demo(start_child, free_port(), "--seconds", "12", "--rate", "10", env=environment)
     assert demo.wait_for_exit(90) == 0
     assert "through Celery on PostgreSQL" in demo.output()
-    created, _, done, *_, lost = figures(demo)
+    created, _, done, *_, lost, doubled = figures(demo)
     assert created > 20
     assert done > 0
-    assert lost == 0
+    assert (lost, doubled) == (0, 0)
 
 
 class HTTPServerOnAnyPort:

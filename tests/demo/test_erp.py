@@ -198,6 +198,86 @@ def test_an_outage_that_is_ended_by_hand_leaves_the_full_healthy_part() -> None:
         assert send(erp.url).status == 200
 
 
+def test_an_outage_may_begin_within_its_period() -> None:
+    clock = SettableClock()
+    temper = Temper(latency=0, outage_every=100, outage_lasts=20, outage_after=30)
+    with SimulatedErp({"plain": temper}, clock=clock) as erp:
+        statuses = []
+        for second in (29, 30, 49, 50, 99, 130):
+            clock.now = 1000.0 + second
+            statuses.append(send(erp.url, key=str(second)).status)
+
+        assert statuses == [200, 503, 503, 200, 200, 503]
+
+
+def test_the_first_of_every_few_calls_may_answer_late_and_asking_is_no_call_of_those() -> None:
+    with SimulatedErp({"plain": Temper(latency=0, late_every=3, late=0)}) as erp:
+        for number in range(1, 5):
+            send(erp.url, key=str(number))
+            call(erp.url, "GET", f"/plain/stock-moves/{number}")
+
+        assert erp.stats()["by_account"]["plain"]["late"] == 2
+
+
+def _refused_order(erp: SimulatedErp, key: str) -> Reply:
+    return send(erp.url, "orders", key, customer_code="nobody")
+
+
+def test_too_many_refusals_block_that_kind_of_call_until_its_time_and_no_other() -> None:
+    clock = SettableClock()
+    temper = Temper(latency=0, block_after=2, block_window=60, block_lasts=45)
+    with SimulatedErp({"plain": temper}, clock=clock) as erp:
+        assert [_refused_order(erp, key).status for key in "ab"] == [500, 500]
+        clock.now += 5
+        told = _refused_order(erp, "c")
+        assert (told.status, told.json["faultcode"]) == (425, "SOAP-ENV:Client-425")
+        assert told.json["faultstring"] == (
+            "API bloqueada por excesso de recusas. Tente novamente em 45 segundos."
+        )
+        assert send(erp.url, key="d").status == 200
+
+        clock.now += 45
+        assert _refused_order(erp, "e").status == 500, "it began to count anew"
+        figures = erp.stats()["by_account"]["plain"]
+        assert (figures["blocked"], figures.get("while_blocked", 0)) == (1, 0)
+
+
+def test_a_call_during_a_block_is_counted_and_begins_the_block_anew() -> None:
+    clock = SettableClock()
+    with SimulatedErp({"plain": Temper(latency=0, block_after=1, block_lasts=45)}, clock=clock) as erp:
+        assert [_refused_order(erp, key).status for key in "ab"] == [500, 425]
+        clock.now += 44
+        assert call(erp.url, "GET", "/plain/orders/a").status == 425
+        clock.now += 44
+        assert _refused_order(erp, "c").status == 425
+        assert erp.stats()["by_account"]["plain"]["while_blocked"] == 2
+
+
+def test_refusals_long_ago_block_nothing() -> None:
+    clock = SettableClock()
+    with SimulatedErp({"plain": Temper(latency=0, block_after=2, block_window=60)}, clock=clock) as erp:
+        for key in "abc":
+            assert _refused_order(erp, key).status == 500
+            clock.now += 60
+
+
+def test_a_record_is_found_by_the_code_of_its_sender() -> None:
+    with SimulatedErp({"plain": PLAIN}) as erp:
+        send(erp.url, key="a", integration_code="88/41")
+
+        assert call(erp.url, "GET", "/plain/stock-moves/88%2F41").status == 404
+        send(erp.url, key="b", integration_code="8842")
+        assert call(erp.url, "GET", "/plain/stock-moves/8842").json == {"document": "plain/2"}
+        assert call(erp.url, "GET", "/plain/orders/8842").json == {"document": None}
+        assert call(erp.url, "GET", "/plain/holidays/8842").status == 404
+        assert call(erp.url, "GET", "/nobody/orders/8842").status == 404
+
+
+def test_asking_meets_outages_too() -> None:
+    with SimulatedErp({"plain": Temper(outage_every=1, outage_lasts=1)}) as erp:
+        assert call(erp.url, "GET", "/plain/orders/1").status == 503
+
+
 def test_a_slow_spell_answers_properly() -> None:
     clock = SettableClock()
     temper = Temper(latency=0, slow_every=100, slow_lasts=20, slow_by=0.01)

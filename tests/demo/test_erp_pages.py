@@ -151,6 +151,17 @@ def test_a_temper_is_described_by_its_own_figures() -> None:
     assert describe(temper, "pt")[0] == "responde em 0,25 s"
 
 
+def test_the_page_of_an_account_says_what_it_blocks_and_how_often_it_was_called_meanwhile() -> None:
+    with SimulatedErp({"plain": Temper(latency=0, block_after=1)}) as erp:
+        for key in "abc":
+            send(erp.url, "orders", key=key, customer_code="5")
+        page = call(erp.url, "GET", "/plain?lang=en").text
+
+        assert "■ blocked: order" in page
+        assert "after 1 refusals within 600 s it blocks that kind of call for 45 s" in page
+        assert "<dt>Calls during a block</dt><dd>1</dd>" in page
+
+
 def test_forms_of_other_sites_and_other_host_names_are_refused() -> None:
     with SimulatedErp({"plain": PLAIN}) as erp:
         for origin in ("http://elsewhere.example", "null"):

@@ -1,4 +1,4 @@
-"""The sample handlers turn every answer of the ERP into what the hub should do, in the ERP's own words."""
+"""The sample handlers let every error out; by its rules the hub does what each means, in the ERP's own words."""
 
 from __future__ import annotations
 
@@ -69,13 +69,18 @@ def test_a_missing_customer_is_dead_in_the_words_of_the_erp_and_reprocess_works_
     assert erp.effects() == {"plain": {event.effect_key: 1}}
 
 
-@pytest.mark.parametrize("temper", [Temper(glitch_rate=1), Temper(outage_every=1, outage_lasts=1)])
-def test_an_erp_out_of_service_is_tried_again(hub: Hub, erp: SimulatedErp, temper: Temper) -> None:
+@pytest.mark.parametrize(
+    ("temper", "said"),
+    [
+        (Temper(glitch_rate=1), "The ERP answered 502 without a readable text."),
+        (Temper(outage_every=1, outage_lasts=1), "Serviço temporariamente fora do ar."),
+    ],
+)
+def test_an_erp_out_of_service_is_tried_again(hub: Hub, erp: SimulatedErp, temper: Temper, said: str) -> None:
     erp.desk.set_temper("plain", temper)
     event = _run(hub)
 
-    assert (event.status, event.attempts) == ("failed", 1)
-    assert "The ERP answered 50" in str(event.last_error)
+    assert (event.status, event.attempts, event.last_error) == ("failed", 1, said)
 
 
 def test_a_hanging_call_is_tried_again(hub: Hub, erp: SimulatedErp) -> None:
@@ -85,16 +90,19 @@ def test_a_hanging_call_is_tried_again(hub: Hub, erp: SimulatedErp) -> None:
     assert (event.status, event.error_type) == ("failed", "TimeoutError")
 
 
-@pytest.mark.parametrize("repeat_is_fault", [False, True])
+@pytest.mark.parametrize(
+    ("repeat_is_fault", "result"), [(False, {"document": "plain/1", "duplicate": True}), (True, None)]
+)
 def test_a_late_answer_is_tried_again_and_recognised_as_done(
-    hub: Hub, erp: SimulatedErp, repeat_is_fault: bool
+    hub: Hub, erp: SimulatedErp, repeat_is_fault: bool, result: Any
 ) -> None:
     erp.desk.set_temper("plain", Temper(late_rate=1, late=FOR_EVER))
     event = _run(hub)
     assert event.status == "failed"
 
     erp.desk.set_temper("plain", Temper(latency=0, repeat_is_fault=repeat_is_fault))
-    assert _run_again(hub, event).result["duplicate"] is True
+    again = _run_again(hub, event)
+    assert (again.status, again.result) == ("done", result)
     assert erp.effects() == {"plain": {event.effect_key: 1}}
 
 
@@ -109,14 +117,15 @@ def test_a_limit_gives_the_attempt_back_and_waits_as_long_as_the_erp_asks(
     assert event.attempts == 0
     assert event.waiting_for == "account_closed"
     assert event.waiting_until is not None
-    assert timedelta(seconds=200) < event.waiting_until - event.created_at <= timedelta(seconds=301)
+    # What one answer has closed opens at slightly different moments.
+    assert timedelta(seconds=200) < event.waiting_until - event.created_at <= timedelta(seconds=304)
 
 
 def test_an_erp_that_cannot_be_reached_is_tried_again(hub: Hub, erp: SimulatedErp) -> None:
     erp.stop()
     event = _run(hub)
 
-    assert (event.status, event.error_type) == ("failed", "ConnectionRefusedError")
+    assert (event.status, event.error_type) == ("failed", "URLError")
 
 
 def test_a_payload_that_is_no_record_is_refused_in_words(hub: Hub) -> None:

@@ -10,6 +10,8 @@ import pytest
 
 from dlq_console import Hub, NewEvent
 from dlq_console.demo.data import customers
+from dlq_console.demo.erp_temper import TEMPERS
+from dlq_console.demo.opening import opening
 from dlq_console.demo.producers import Producer, run_producer
 
 SEED = 5
@@ -46,7 +48,7 @@ def test_every_kind_and_every_account_takes_part(stream: list[NewEvent]) -> None
 
     assert set(kinds) == {"order.create", "invoice.create", "stock.move", "customer.upsert"}
     assert kinds.most_common(1)[0][0] == "order.create"
-    assert len({event.account for event in stream}) == 6
+    assert {event.account for event in stream} == set(TEMPERS)
 
 
 def test_some_events_are_sent_twice_exactly_as_before(stream: list[NewEvent]) -> None:
@@ -108,3 +110,13 @@ def test_running_stops_at_once_when_asked() -> None:
         assert run_producer(hub, 10, None, SEED, stop).sent == 0
     finally:
         hub.close()
+
+
+def test_what_is_sent_first_comes_at_once_and_before_the_stream() -> None:
+    hub = Hub.in_memory()
+    try:
+        made = run_producer(hub, 1, 0.5, SEED, threading.Event(), opening=opening)
+    finally:
+        hub.close()
+
+    assert made.created == made.sent == len(opening(Producer(SEED))) + 1

@@ -19,6 +19,7 @@ from dlq_console import (
     Event,
     Hub,
     Policy,
+    QueueGuard,
     RedisState,
     SqlState,
     guard,
@@ -36,6 +37,7 @@ from dlq_console.resilience.defaults import process_defaults, register_defaults
 from dlq_console.resilience.state import Change, Changing
 from dlq_console.settings import read_settings
 from dlq_console.store import claims, migrate, queries, snapshots
+from dlq_console.store.filters import EventFilter
 from dlq_console.workers import steps
 from tests.services.process import PROJECT_ROOT, wait_until
 from tests.services.redis import RedisServer
@@ -511,3 +513,55 @@ def test_without_a_trace_an_event_carries_none(hub: Hub) -> None:
     assert (
         hub.get(hub.enqueue("order.create", account="a", entity_id="1", payload={}).id).trace_context is None
     )
+
+
+# Full queues
+
+
+def test_what_a_full_queue_refuses_is_a_dead_letter_before_its_caller_is_told(hub: Hub) -> None:
+    queue = QueueGuard(
+        hub.state, "recovery", max_size=1, on_full=hub.on_full("thread.resume", account="recovery")
+    )
+    assert queue.safe_enqueue("thread-1") is True
+    assert queue.safe_enqueue("thread-2") is False
+    (letter,) = queries.events_page(hub.store, EventFilter.parse({"status": "dead"})).items
+    assert (letter.kind, letter.account, letter.entity_id, letter.reason) == (
+        "thread.resume",
+        "recovery",
+        "thread-2",
+        "queue_full",
+    )
+    assert hub.get(letter.id).payload == "thread-2"
+    assert letter.last_error == "It found no room in its recovery queue."
+    assert hub.run_due() == 0
+
+
+def test_an_item_refused_again_is_counted_on_its_dead_letter_and_one_that_was_done_is_a_new_one(
+    hub: Hub,
+) -> None:
+    resumed: list[Any] = []
+
+    @hub.handler("thread.resume")
+    def resume(event: Event) -> None:
+        resumed.append(event.payload)
+
+    refuse = hub.on_full("thread.resume", account="recovery")
+    for _ in range(3):
+        refuse({"thread": 7})
+    (letter,) = queries.events_page(hub.store, EventFilter.parse({"status": "dead"})).items
+    assert letter.duplicates == 2
+    hub.reprocess(letter.id, actor="maria")
+    refuse({"thread": 7})  # it is on its way
+    hub.run_due()
+    assert (hub.get(letter.id).status, resumed) == ("done", [{"thread": 7}])
+    refuse({"thread": 7})
+    (again,) = queries.events_page(hub.store, EventFilter.parse({"status": "dead"})).items
+    assert again.id != letter.id
+
+
+@pytest.mark.parametrize("item", ["x" * 500, {"thread": 7}, 8841, [1, 2]])
+def test_any_item_has_a_dead_letter_that_can_be_found(hub: Hub, item: Any) -> None:
+    hub.on_full("thread.resume", account="recovery")(item)
+    (letter,) = queries.events_page(hub.store, EventFilter.parse({"status": "dead"})).items
+    assert hub.get(letter.id).payload == item
+    assert 0 < len(letter.entity_id) <= 200

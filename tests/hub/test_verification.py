@@ -297,6 +297,8 @@ def test_an_attempt_keeps_what_was_said_and_which_rule_decided(hub: Hub, erp: Er
     erp.run(id_)
     [attempt] = _timeline(hub, id_)
     assert attempt.answer is not None
+    assert attempt.error == hub.get(id_).last_error == "Pedido não encontrado"
+    assert "HTTPStatusError" in str(attempt.traceback)
     assert (attempt.answer["status"], attempt.answer["code"]) == (500, "SOAP-ENV:Client-5001")
     assert "Pedido" in attempt.answer["excerpt"]
     assert attempt.rule is not None

@@ -24,6 +24,7 @@ REMEDIES = {
     "too_old": "Reprocess it only if the ERP still needs it; otherwise discard it.",
     "in_doubt": "Look in the ERP: if the record is there, discard this event; if it is not, reprocess it.",
     "auth": "Correct the credentials, resume the account, then reprocess.",
+    "queue_full": "Reprocess it once the queue has room again.",
     "no_handler": "Start or update the worker that handles this kind, then reprocess.",
 }
 
