@@ -12,7 +12,19 @@ import sys
 from pathlib import Path
 
 #: In this order: the quickest first.
-NAMES = ("verdict", "enqueue", "claims", "closed_doors", "celery_overhead", "soak", "dead_letters_page")
+NAMES = (
+    "verdict",
+    "resilience_calls",
+    "resilience_story",
+    "enqueue",
+    "claims",
+    "closed_doors",
+    "resilience_probes",
+    "resilience_bulkhead",
+    "celery_overhead",
+    "soak",
+    "dead_letters_page",
+)
 HERE = Path(__file__).parent
 
 

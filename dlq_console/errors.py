@@ -73,19 +73,23 @@ class EventNotFound(DLQError):
 class ActionNotAllowed(DLQError):
     """The event is in a status that does not allow this action."""
 
-    def __init__(self, message: str | None = None, *, status: str = "", action: str = "") -> None:
+    def __init__(
+        self, message: str | None = None, *, status: str = "", action: str = "", newer: int | None = None
+    ) -> None:
         self.status = status
         self.action = action
+        #: The newer event of the same entity because of which it was refused.
+        self.newer = newer
         super().__init__(message)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild_action_not_allowed, (type(self), self.message, self.status, self.action)
+        return _rebuild_action_not_allowed, (type(self), self.message, self.status, self.action, self.newer)
 
 
 def _rebuild_action_not_allowed(
-    cls: type[ActionNotAllowed], message: str, status: str, action: str
+    cls: type[ActionNotAllowed], message: str, status: str, action: str, newer: int | None = None
 ) -> ActionNotAllowed:
-    return cls(message, status=status, action=action)
+    return cls(message, status=status, action=action, newer=newer)
 
 
 class LeaseLost(DLQError):

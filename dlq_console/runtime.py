@@ -6,11 +6,19 @@ import os
 import tempfile
 import weakref
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dlq_console.hub.core import HubCore
 from dlq_console.hub.dispatch import NoPublisher, Publisher
+from dlq_console.redact import also_secret, read_paths
+from dlq_console.resilience import budget
+from dlq_console.resilience.defaults import Defaults, register_defaults, withdraw_defaults
+from dlq_console.resilience.services import read_services
+from dlq_console.resilience.state import SharedState
 from dlq_console.settings import Settings, read_settings
+from dlq_console.store.shared_state import SqlState
+from dlq_console.store.store import Store
 
 if TYPE_CHECKING:
     from celery import Celery
@@ -20,14 +28,29 @@ class Hub(HubCore):
     """Where events go in, are run, and are acted upon.
 
     Opens nothing before first use and is safe to build before a fork. Settings are read from the environment unless
-    given. Use one per process.
+    given. Use one per process: from then on its shared state and services are those of every `guard` that was given
+    none, and its budgets those of the process.
+
+    Raises:
+        ConfigurationError: a setting is wrong, or the file that DLQ_SERVICES names.
     """
 
     def __init__(self, settings: Settings | None = None) -> None:
         settings = settings or read_settings()
-        super().__init__(settings, lambda: _publisher(settings))
+        also_secret(read_paths(settings.redact))
+        super().__init__(
+            settings,
+            lambda: _publisher(settings),
+            make_state=partial(_state, settings.redis_url),
+            services=read_services(settings.services),
+        )
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         _living.add(self)
+        budget.limits.set(default=settings.budget_default, maximum=settings.budget_max)
+        register_defaults(self._defaults)
+
+    def _defaults(self) -> Defaults:
+        return Defaults(self.state, self.services)
 
     @classmethod
     def from_env(cls) -> Hub:
@@ -65,7 +88,27 @@ class Hub(HubCore):
         """Close connections; the hub may be used again afterwards, except one made by `in_memory`."""
         super().close()
         if self._folder is not None:
+            withdraw_defaults(self._defaults)
             self._folder.cleanup()
+
+
+def process_defaults() -> Defaults:
+    """What guards use in a program that has made no hub: what the environment says.
+
+    Raises:
+        ConfigurationError: a setting is wrong, or the file that DLQ_SERVICES names.
+    """
+    hub = Hub()
+    return Defaults(hub.state, hub.services)
+
+
+def _state(redis_url: str, store: Store) -> SharedState:
+    """Where programs share what guards know: in Redis if there is one, else beside the events."""
+    if not redis_url:
+        return SqlState(store)
+    from dlq_console.resilience.redis_state import RedisState  # the client is loaded only where it is used
+
+    return RedisState(redis_url)
 
 
 def _publisher(settings: Settings) -> Publisher:

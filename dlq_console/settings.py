@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, SettingsConfigDict
 
 from dlq_console.errors import ConfigurationError
+from dlq_console.redact import read_paths
 
 #: Languages the console speaks; the first is the default.
 LOCALES = ("pt_BR", "en")
@@ -37,6 +38,10 @@ class Settings(BaseSettings):
         "sqlite:///dlq-console.db",
         description="SQLAlchemy URL: SQLite or postgresql+psycopg://. A relative SQLite path is resolved once.",
     )
+    redis_url: str = Field(
+        "",
+        description="Redis that holds what `guard` and nodes share between programs. Empty: the database holds it.",
+    )
     broker_url: str = Field(
         "", description="Celery broker (redis:// or amqp://). Empty: table mode, no broker."
     )
@@ -56,6 +61,21 @@ class Settings(BaseSettings):
     retention_days: int = Field(90, ge=1, description="Done and discarded events older than this are pruned.")
     payload_max_bytes: int = Field(
         256_000, ge=1_000, le=8_000_000, description="Largest payload at enqueue, in bytes."
+    )
+    rules: str = Field(
+        "", description="Rules of your own that tell what errors mean: a TOML file, or a folder of them."
+    )
+    services: str = Field(
+        "", description="TOML file with breaker, bulkhead and retries of each service that `guard` protects."
+    )
+    budget_default: float = Field(
+        30.0, gt=0, le=86_400, description="Seconds that a request has where no budget was set."
+    )
+    budget_max: float = Field(
+        300.0, gt=0, le=86_400, description="Largest budget in seconds that a caller may ask for."
+    )
+    redact: str = Field(
+        "", description="Further fields to mask: names or paths by commas, such as phone,customer.address.*."
     )
     lease_seconds: float = Field(
         30.0, ge=2, le=30, description="Longest lease of a running event between heartbeats."
@@ -79,6 +99,21 @@ class Settings(BaseSettings):
             raise ValueError("write redis://host:port/db or amqp://user:password@host:port/vhost")
         return value
 
+    @field_validator("redis_url")
+    @classmethod
+    def _redis_url(cls, value: str) -> str:
+        if value and not value.startswith(("redis://", "rediss://", "unix://")):
+            raise ValueError("write redis://host:port/db, rediss:// for TLS or unix://path")
+        return value
+
+    @field_validator("budget_max")
+    @classmethod
+    def _budget_max(cls, value: float, info: ValidationInfo) -> float:
+        default = info.data.get("budget_default")
+        if default is not None and value < default:
+            raise ValueError(f"it is less than DLQ_BUDGET_DEFAULT, {default:g}")
+        return value
+
     @field_validator("table_prefix")
     @classmethod
     def _table_prefix(cls, value: str) -> str:
@@ -100,6 +135,12 @@ class Settings(BaseSettings):
             ZoneInfo(value)
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
             raise ValueError("write an IANA name such as America/Sao_Paulo") from error
+        return value
+
+    @field_validator("redact")
+    @classmethod
+    def _redact(cls, value: str) -> str:
+        read_paths(value)
         return value
 
     @field_validator("locale")

@@ -126,7 +126,8 @@ HOUSE = House(
     },
     only_from={
         "contrib": frozenset(),
-        "resilience.redis_state": _names("runtime"),
+        # The package names it for its users and loads it when one of them does.
+        "resilience.redis_state": _names("runtime", "dlq_console"),
     },
 )
 

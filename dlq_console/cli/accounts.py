@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
+from typing import Any
 
 import click
 
 from dlq_console.cli.common import actor, as_json, complain, moment, open_hub, print_table
-from dlq_console.errors import ActionNotAllowed, EventNotFound
+from dlq_console.errors import ActionNotAllowed, EventNotFound, StoreUnavailable
 from dlq_console.hub.door_figures import account_figures, breaker_figures
 from dlq_console.hub.doors import circuits
-from dlq_console.resilience.breaker import rules
+from dlq_console.hub.services import BREAKERS, last_seen, read_services, together
 from dlq_console.runtime import Hub
-from dlq_console.store import doors, queries, scopes
-from dlq_console.store.doors import NEVER, Door
+from dlq_console.store import doors, queries, scopes, snapshots
 from dlq_console.web.api.representation import to_text
 
 _ACCOUNTS = ("ACCOUNT", "STATE", "UNTIL", "WHY", "AT ONCE", "DUE", "RUNNING", "DEAD")
-_BREAKERS = ("BREAKER", "STATE", "UNTIL", "FAILURES", "HELD BY", "WHY")
+_BREAKERS = ("BREAKER", "OF", "STATE", "UNTIL", "FAILURES", "HELD BY", "WHY")
 
 note_option = click.option("--note", help="Why; kept in the audit.")
 
@@ -101,7 +101,7 @@ def set_account(name: str, max_running: str) -> None:
 
 @click.group()
 def breakers() -> None:
-    """Circuit breakers of the hub: one per account, and per kind where its policy has one."""
+    """Circuit breakers: of accounts, of kinds whose policy has one, and of services that guards protect."""
 
 
 @breakers.command("list")
@@ -109,24 +109,32 @@ def breakers() -> None:
 def list_breakers(as_json: bool) -> None:
     """List the breakers that have anything to tell."""
     with open_hub() as hub:
-        found = circuits(hub.store)
+        found = {door.scope.name: breaker_figures(door, now) for door, now in circuits(hub.store)}
+        try:
+            of_services = read_services(hub.state).breakers
+        except StoreUnavailable as error:
+            complain(f"{error} What was read last of services is shown.")
+            of_services = last_seen(snapshots.look(hub.store, BREAKERS), away=True)
+    shown = together(found, of_services)
     if as_json:
-        click.echo(to_text({door.scope.name: breaker_figures(door, now) for door, now in found}))
+        click.echo(to_text(shown))
         return
-    print_table(_BREAKERS, [_breaker_row(door, now) for door, now in found])
+    print_table(_BREAKERS, [_breaker_row(name, breaker) for name, breaker in shown.items()])
 
 
-def _breaker_row(door: Door, now: float) -> tuple[object, ...]:
-    override = rules.standing_override(door.circuit, now)
-    why = door.circuit.history[-1].why if door.circuit.history else ""
-    until = door.closed_until if door.closed_until and now < door.closed_until < NEVER else None
+def _breaker_row(name: str, breaker: dict[str, Any]) -> tuple[object, ...]:
+    override, history = breaker["override"], breaker["history"]
+    until = (override and override["until"]) or (
+        breaker["open_until"] if breaker["state"] == "open" else None
+    )
     return (
-        door.scope.name,
-        rules.effective_state(door.circuit, now),
-        moment(datetime.fromtimestamp(until, UTC)) if until else "",
-        door.circuit.failures,
-        override.actor if override else "",
-        why,
+        name,
+        breaker["scope"],
+        breaker["state"],
+        moment(until) if isinstance(until, datetime) else until or "",
+        breaker["failures"],
+        override["actor"] if override else "",
+        history[0]["why"] if history else "",
     )
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dlq_console.resilience.bulkhead import Bulkhead as Bulkhead
     from dlq_console.resilience.bulkhead import BulkheadConfig as BulkheadConfig
     from dlq_console.resilience.bulkhead import BulkheadRegistry as BulkheadRegistry
+    from dlq_console.resilience.bulkhead import LocalBulkhead as LocalBulkhead
     from dlq_console.resilience.errors import BudgetExceededError as BudgetExceededError
     from dlq_console.resilience.errors import BulkheadFullError as BulkheadFullError
     from dlq_console.resilience.errors import BulkheadTimeoutError as BulkheadTimeoutError
@@ -43,7 +44,7 @@ _HOMES = {
     "backpressure": ("QueueGuard",),
     "breaker": ("CircuitBreaker", "CircuitBreakerConfig", "CircuitBreakerRegistry", "CircuitState", "Window"),
     "budget": ("init_budget", "remaining_budget"),
-    "bulkhead": ("Bulkhead", "BulkheadConfig", "BulkheadRegistry"),
+    "bulkhead": ("Bulkhead", "BulkheadConfig", "BulkheadRegistry", "LocalBulkhead"),
     "errors": (
         "BudgetExceededError", "BulkheadFullError", "BulkheadTimeoutError", "CircuitOpenError", "Refusal",
         "StillRunningError",

@@ -17,6 +17,7 @@ from typing import Self
 from dlq_console.clock import monotonic
 from dlq_console.resilience import checks
 from dlq_console.resilience.errors import BudgetExceededError
+from dlq_console.settings import read_settings
 
 #: The header that carries the remaining seconds to the next service.
 HEADER = "X-Timeout-Budget"
@@ -32,16 +33,33 @@ _deadline: ContextVar[float | None] = ContextVar("dlq_console_budget", default=N
 
 
 class Limits:
-    """What applies to budgets in this process; times in seconds.
-
-    Attributes:
-        default: where no budget was set.
-        maximum: the most a caller may ask for.
-    """
+    """What applies to budgets in this process, in seconds: what the program has set, else the settings."""
 
     def __init__(self) -> None:
-        self.default = 30.0
-        self.maximum = 300.0
+        self._default: float | None = None
+        self._maximum: float | None = None
+
+    @property
+    def default(self) -> float:
+        """Where no budget was set.
+
+        Raises:
+            ConfigurationError: nothing was set, and a setting is wrong.
+        """
+        if self._default is None:
+            self._default = read_settings().budget_default
+        return self._default
+
+    @property
+    def maximum(self) -> float:
+        """The most a caller may ask for.
+
+        Raises:
+            ConfigurationError: as for `default`.
+        """
+        if self._maximum is None:
+            self._maximum = read_settings().budget_max
+        return self._maximum
 
     def set(self, *, default: float | None = None, maximum: float | None = None) -> None:
         """Change them, as the program starts.
@@ -51,10 +69,10 @@ class Limits:
         """
         if default is not None:
             checks.number(default, "the default budget", above=0)
-            self.default = float(default)
+            self._default = float(default)
         if maximum is not None:
             checks.number(maximum, "the largest budget", above=0)
-            self.maximum = float(maximum)
+            self._maximum = float(maximum)
 
 
 limits = Limits()

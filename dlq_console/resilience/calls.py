@@ -61,6 +61,17 @@ def is_async(fn: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(getattr(fn, "__call__", None))  # noqa: B004
 
 
+def no_awaitable(result: Any, name: str) -> Any:
+    """Refuse a result that has yet to be awaited: its slot would be free before the work has begun."""
+    if hasattr(type(result), "__await__"):
+        if hasattr(result, "close"):
+            result.close()
+        raise ConfigurationError(
+            f'What "{name}" was to call gave an awaitable; hand in the async function itself.'
+        )
+    return result
+
+
 def is_interrupt(error: BaseException) -> bool:
     """Whether the error ends the task and says nothing about the service: cancelled, stopped, interrupted."""
     return not isinstance(error, Exception) or type(error).__name__ in _INTERRUPTS

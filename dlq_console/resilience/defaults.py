@@ -29,14 +29,27 @@ class _Registered:
     """How the defaults are made, and the ones that were."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # Making them may register them: whoever builds a hub for it does.
+        self._lock = threading.RLock()
         self._make: Callable[[], Defaults] | None = None
         self._made: Defaults | None = None
+
+    def offer(self, make: Callable[[], Defaults]) -> None:
+        """Say how, unless it was said already."""
+        with self._lock:
+            if self._make is None and self._made is None:
+                self._make = make
 
     def register(self, make: Callable[[], Defaults] | None) -> None:
         """Say how; what was made before is used no more."""
         with self._lock:
             self._make, self._made = make, None
+
+    def withdraw(self, make: Callable[[], Defaults]) -> None:
+        """Say no more what this one said."""
+        with self._lock:
+            if self._make == make:
+                self._make, self._made = None, None
 
     def get(self) -> Defaults:
         """The defaults of this process; local ones, with a warning, where nobody said how."""
@@ -56,6 +69,16 @@ _registered = _Registered()
 def register_defaults(make: Callable[[], Defaults] | None) -> None:
     """Say how the defaults of this process are made, at their first use; None for local ones."""
     _registered.register(make)
+
+
+def offer_defaults(make: Callable[[], Defaults]) -> None:
+    """As `register_defaults`, unless the program has said it already."""
+    _registered.offer(make)
+
+
+def withdraw_defaults(make: Callable[[], Defaults]) -> None:
+    """Undo `register_defaults`, unless another one was registered since."""
+    _registered.withdraw(make)
 
 
 def process_defaults() -> Defaults:

@@ -1,74 +1,76 @@
-"""What do all processes together show? Read from a shared state, for a health page or a snapshot; nothing is changed."""
+"""What do all processes together have in a shared state? For a health page or a snapshot; nothing is changed."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Generic
 
-from dlq_console.resilience import queue_rules
-from dlq_console.resilience.breaker import BREAKERS
-from dlq_console.resilience.breaker.figures import figures as breaker_figures
-from dlq_console.resilience.bulkhead import BULKHEADS
-from dlq_console.resilience.bulkhead.rules import figures as bulkhead_figures
-from dlq_console.resilience.queue_rules import QUEUES
-from dlq_console.resilience.state import SharedState
+from dlq_console.resilience.breaker import BREAKERS, BreakerRecord
+from dlq_console.resilience.breaker.record import BLANK
+from dlq_console.resilience.bulkhead import BULKHEADS, BulkheadRecord
+from dlq_console.resilience.state import Record, SharedState
 from dlq_console.resilience.tallies import TALLIES
 
 #: What is counted of each, in the order in which it is shown.
 COUNTED = {
     "breaker": ("calls", "successes", "failures", "ignored", "short_circuits"),
     "bulkhead": ("calls", "rejected", "timeouts", "overran"),
-    "queue": ("refused",),
 }
 
 
-def breakers(state: SharedState) -> dict[str, dict[str, Any]]:
-    """Every circuit of the state by name, with the counts of all processes.
+@dataclass(frozen=True, slots=True)
+class Shown(Generic[Record]):
+    """One thing of the state: its record, and what all processes have counted of it."""
+
+    record: Record
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Everything by name, and the time of the state."""
+
+    breakers: Mapping[str, Shown[BreakerRecord]]
+    bulkheads: Mapping[str, Shown[BulkheadRecord]]
+    now: float
+
+
+def read_figures(state: SharedState) -> Figures:
+    """Every circuit and bulkhead of the state.
 
     Raises:
         StoreUnavailable: the state cannot be reached.
     """
-    records, now = state.read_all(BREAKERS)
-    counts = _counts(state, "breaker")
-    # A circuit that has never failed has no record, only counts.
-    names = sorted({*records, *counts})
-    return {
-        name: {**breaker_figures(records.get(name), now), **_all(counts, "breaker", name)} for name in names
-    }
-
-
-def bulkheads(state: SharedState) -> dict[str, dict[str, Any]]:
-    """Every bulkhead of the state by name, with the counts of all processes.
-
-    Raises:
-        StoreUnavailable: the state cannot be reached.
-    """
-    records, now = state.read_all(BULKHEADS)
-    counts = _counts(state, "bulkhead")
-    return {
-        name: {**bulkhead_figures(record, now), **_all(counts, "bulkhead", name)}
-        for name, record in sorted(records.items())
-    }
-
-
-def queues(state: SharedState) -> dict[str, dict[str, Any]]:
-    """Every recovery queue of the state by name.
-
-    Raises:
-        StoreUnavailable: the state cannot be reached.
-    """
-    records, now = state.read_all(QUEUES)
-    counts = _counts(state, "queue")
-    return {
-        name: {**queue_rules.figures(record, now), **_all(counts, "queue", name)}
-        for name, record in sorted(records.items())
-    }
-
-
-def _counts(state: SharedState, kind: str) -> dict[str, dict[str, int]]:
-    prefix = f"{kind} "
+    circuits, now = state.read_all(BREAKERS)
+    rooms, _ = state.read_all(BULKHEADS)
     sums, _ = state.read_all(TALLIES)
-    return {name.removeprefix(prefix): dict(each) for name, each in sums.items() if name.startswith(prefix)}
+    counted = _by_name(sums, "breaker")
+    # A circuit that has never failed has no record, only counts.
+    breakers = {name: circuits.get(name, BLANK) for name in sorted({*circuits, *counted})}
+    return Figures(
+        {name: Shown(record, _all(sums, "breaker", name)) for name, record in breakers.items()},
+        {name: Shown(record, _all(sums, "bulkhead", name)) for name, record in sorted(rooms.items())},
+        now,
+    )
 
 
-def _all(counts: dict[str, dict[str, int]], kind: str, name: str) -> dict[str, int]:
-    return {counted: counts.get(name, {}).get(counted, 0) for counted in COUNTED[kind]}
+def read_breaker(state: SharedState, name: str) -> Shown[BreakerRecord] | None:
+    """One circuit; None where nobody has used it.
+
+    Raises:
+        StoreUnavailable: the state cannot be reached.
+    """
+    record = state.read(BREAKERS, name).record
+    sums, _ = state.read_all(TALLIES, [f"breaker {name}"])
+    return Shown(record or BLANK, _all(sums, "breaker", name)) if record is not None or sums else None
+
+
+def _by_name(sums: Mapping[str, Mapping[str, int]], kind: str) -> set[str]:
+    prefix = f"{kind} "
+    return {name.removeprefix(prefix) for name in sums if name.startswith(prefix)}
+
+
+def _all(sums: Mapping[str, Mapping[str, int]], kind: str, name: str) -> dict[str, int]:
+    counts = sums.get(f"{kind} {name}", {})
+    return {counted: counts.get(counted, 0) for counted in COUNTED[kind]}

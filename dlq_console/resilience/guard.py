@@ -21,7 +21,7 @@ from dlq_console.clock import monotonic
 from dlq_console.errors import ConfigurationError, PayloadRefused
 from dlq_console.resilience import budget, checks
 from dlq_console.resilience.breaker import Admission, CircuitBreaker, CircuitBreakerConfig
-from dlq_console.resilience.bulkhead import Bulkhead, BulkheadConfig
+from dlq_console.resilience.bulkhead import Bulkhead, BulkheadConfig, LocalBulkhead
 from dlq_console.resilience.calls import is_async
 from dlq_console.resilience.defaults import lasting_state, process_defaults
 from dlq_console.resilience.errors import BudgetExceededError, BulkheadTimeoutError
@@ -41,7 +41,7 @@ class _Layers:
     """What a guard is made of; None: this layer is left out."""
 
     breaker: CircuitBreaker | None
-    bulkhead: Bulkhead | None
+    bulkhead: Bulkhead | LocalBulkhead | None
     retry: RetryConfig
     idempotent: IdempotentCalls | None
 
@@ -54,14 +54,14 @@ class Guard:
         name: str,
         *,
         breaker: CircuitBreaker | CircuitBreakerConfig | bool | None = None,
-        bulkhead: Bulkhead | BulkheadConfig | bool | None = None,
+        bulkhead: Bulkhead | LocalBulkhead | BulkheadConfig | bool | None = None,
         retry: RetryConfig | None = None,
         idempotency_key: Key | None = None,
         state: SharedState | None = None,
     ) -> None:
         self.name = checks.name(name, "guard")
-        _check("breaker", breaker, CircuitBreaker, CircuitBreakerConfig)
-        _check("bulkhead", bulkhead, Bulkhead, BulkheadConfig)
+        _check("breaker", breaker, (CircuitBreaker,), CircuitBreakerConfig)
+        _check("bulkhead", bulkhead, (Bulkhead, LocalBulkhead), BulkheadConfig)
         if retry is not None and not isinstance(retry, RetryConfig):
             raise ConfigurationError(f"retry must be a RetryConfig, not {retry!r}.")
         self._breaker = breaker
@@ -106,6 +106,10 @@ class Guard:
 
     def _run(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         layers = self._layers()
+        if isinstance(layers.bulkhead, LocalBulkhead):
+            raise ConfigurationError(
+                f'The guard "{self.name}" has a LocalBulkhead, which is for async functions; use a Bulkhead for this one.'
+            )
         call = self._once(layers, fn, args, kwargs)
         admission = None if layers.breaker is None else layers.breaker.admit(_limit(layers))
         attempts = _Attempts(layers, self.name, admission)
@@ -165,7 +169,7 @@ class Guard:
                 breaker if isinstance(breaker, CircuitBreakerConfig) else services.breakers.get(self.name)
             )
             breaker = None if breaker is False else CircuitBreaker(self.name, breaker_config, state=state)
-        if not isinstance(bulkhead, Bulkhead):
+        if not isinstance(bulkhead, (Bulkhead, LocalBulkhead)):
             bulkhead_config = (
                 bulkhead if isinstance(bulkhead, BulkheadConfig) else services.bulkheads.get(self.name)
             )
@@ -254,8 +258,8 @@ def _limit(layers: _Layers) -> float | None:
     return left if own is None else min(own, left)
 
 
-def _check(layer: str, value: Any, thing: type[Any], config: type[Any]) -> None:
-    if value is not None and not isinstance(value, (bool, thing, config)):
+def _check(layer: str, value: Any, things: tuple[type[Any], ...], config: type[Any]) -> None:
+    if value is not None and not isinstance(value, (bool, *things, config)):
         raise ConfigurationError(
-            f"{layer} must be a {config.__name__}, a {thing.__name__}, or False to leave the layer out, not {value!r}."
+            f"{layer} must be a {config.__name__}, a {things[0].__name__}, or False to leave the layer out, not {value!r}."
         )

@@ -98,6 +98,11 @@ class Link:
         """Set while the state cannot be reached and local limits apply."""
         return self._away
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the state is being closed: what waits for a better moment is done now or not at all."""
+        return self._stopping
+
     def change(
         self,
         kind: Kind[Record],

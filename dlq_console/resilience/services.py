@@ -39,6 +39,9 @@ class Services:
     retries: Mapping[str, RetryConfig] = field(default_factory=dict)
 
 
+NO_SERVICES = Services()
+
+
 def read_services(file: str | Path) -> Services:
     """Read the file; an empty name is no services.
 

@@ -67,7 +67,7 @@ class Tally:
     def tick(self) -> bool:
         """Add to the shared sum when it is time; a sum that cannot be reached is told later."""
         with self._lock:
-            if monotonic() < self._due:
+            if monotonic() < self._due and not self._link.is_stopping:
                 return True
             unsaid, self._unsaid, self._kept = self._unsaid, Counter(), False
         try:

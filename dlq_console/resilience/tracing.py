@@ -88,6 +88,14 @@ def trace_context() -> dict[str, str]:
     return carried
 
 
+def traceparent() -> str | None:
+    """The place in the trace in the spelling of W3C, short enough to be kept with an event; None where there is none.
+
+    What else travels with a request, its baggage, may hold personal data and is not kept.
+    """
+    return trace_context().get("traceparent") if _telemetry() is not None else None
+
+
 @contextmanager
 def continued(carried: Mapping[str, str] | None) -> Iterator[None]:
     """The block belongs to the trace that an event or a message carried."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from uuid import uuid4
 
 from sqlalchemy import Connection
@@ -21,13 +22,19 @@ WHERE id = :id AND status IN ('pending', 'blocked') AND attempts = 0
 """
 
 
-def dead_letter(store: Store, new: Intention, failure: Failure) -> Ingested:
-    """Put in a dead letter `queue_full`, or find the event that still stands for the same; committed on return."""
+def dead_letter(store: Store, make: Callable[[str | None], Intention], failure: Failure) -> Ingested:
+    """Put in a dead letter `queue_full`, or find the event that still stands for the same; committed on return.
+
+    Args:
+        store: the store.
+        make: makes the event of a version.
+        failure: what the dead letter says.
+    """
     with store.write() as connection:
-        made = ingest.insert_one(store, connection, new)
+        made = ingest.insert_one(store, connection, make(None))
         if made.status in (Status.DONE, Status.DISCARDED):
             # That one is over; this is the same thing once more.
-            made = ingest.insert_one(store, connection, ingest.once_more(new, str(uuid4())))
+            made = ingest.insert_one(store, connection, make(str(uuid4())))
         if made.created:
             _bury(store, connection, made.id, failure)
         else:

@@ -43,6 +43,7 @@ class Reason(StrEnum):
     EXHAUSTED = "exhausted"
     UNCLASSIFIED = "unclassified"
     ORPHANED = "orphaned"
+    QUEUE_FULL = "queue_full"
     EXPIRED = "expired"
     TOO_OLD = "too_old"
     IN_DOUBT = "in_doubt"
@@ -57,6 +58,7 @@ DEAD_REASONS = (
     Reason.EXHAUSTED,
     Reason.UNCLASSIFIED,
     Reason.ORPHANED,
+    Reason.QUEUE_FULL,
     Reason.EXPIRED,
     Reason.TOO_OLD,
     Reason.AUTH,

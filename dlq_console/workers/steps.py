@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dlq_console.hub import doors, expiry
+from dlq_console.hub import doors, expiry, services
 from dlq_console.hub.core import HubCore
 from dlq_console.hub.endings import died
 from dlq_console.store import (
@@ -20,6 +20,7 @@ from dlq_console.store import (
     pruning,
     transitions,
 )
+from dlq_console.store.shared_state import SqlState
 
 logger = logging.getLogger(__name__)
 
@@ -88,6 +89,17 @@ def _in_chunks(delete: Callable[[], int], size: int) -> int:
     return deleted
 
 
+def take_snapshot(hub: HubCore) -> int:
+    """Read circuits and bulkheads of services from where guards keep them, for the pages. Returns how many changed."""
+    return services.take_snapshot(hub.store, hub.state)
+
+
+def prune_shared(hub: HubCore) -> int:
+    """Delete records of guards whose time is over; Redis does so by itself. Returns how many."""
+    # Also with Redis: the database may hold what was shared before.
+    return SqlState(hub.store).prune()
+
+
 def forget_workers(hub: HubCore) -> int:
     """Delete the rows of workers that have been silent for a day. Returns how many."""
     return presence.forget_dead(hub.store)
@@ -108,7 +120,9 @@ STEPS = (
     Step("promote", promote, 2),
     Step("expire", expire, 15),
     Step("settle_doors", settle_doors, 30),
+    Step("take_snapshot", take_snapshot, 2),
     Step("count_groups", count_groups, 15),
+    Step("prune_shared", prune_shared, 60),
     Step("forget_workers", forget_workers, 300),
     Step("prune", prune, 600),
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dlq_console.errors import PermanentError
+from dlq_console.hub.policy import Policy
 from dlq_console.runtime import Hub
 from dlq_console.settings import read_settings
 from dlq_console.store.events import Event
@@ -177,3 +178,25 @@ def test_a_payload_without_end_is_refused(run: CommandLine) -> None:
     refused = run("enqueue", "k", "--account", "a", "--entity", "1", "--payload", "@/dev/zero")
     assert refused.status == 2
     assert "larger than 16,777,216 characters" in refused.sentence
+
+
+def test_an_event_is_reprocessed_after_a_newer_one_only_on_purpose(run: CommandLine) -> None:
+    hub = Hub(read_settings(database_url=run.settings["DLQ_DATABASE_URL"]))
+
+    @hub.handler("price.set", policy=Policy(replay_policy="ask"))
+    def refuse_ten(event: Event) -> None:
+        if event.payload == 10:
+            raise PermanentError(REFUSAL)
+
+    old, new = (
+        hub.run(hub.enqueue("price.set", account="a", entity_id="nail", payload=price).id)
+        for price in (10, 12)
+    )
+    hub.close()
+    assert (old.status, new.status) == ("dead", "done")
+    refused = run("events", "reprocess", old.id)
+    assert refused.status == 1
+    assert f"Event {new.id}, a newer one of the same kind, account and number, is done" in refused.errors
+    assert "even_if_newer" in refused.errors
+    said = run.succeed("events", "reprocess", old.id, "--even-if-newer")
+    assert said.output == f"Event {old.id} is pending.\n"

@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from dlq_console.resilience.defaults import register_defaults
 from dlq_console.resilience.state import SharedState
 from tests.resilience.states import ADDRESSES, SHARED_STATES, STATES, FrozenClock, open_state
 
@@ -36,6 +37,14 @@ def anyio_backend() -> str:
 def _no_retries_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     """The retries of a service are limited per process; each test begins with all of them."""
     monkeypatch.setattr("dlq_console.resilience.retry_budget._budgets", {})
+
+
+@pytest.fixture(autouse=True)
+def _no_defaults_of_other_tests() -> Iterator[None]:
+    """What a program registers, or is offered by importing a public name, is of its process."""
+    register_defaults(None)
+    yield
+    register_defaults(None)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -115,6 +116,25 @@ def test_a_transition_is_told_by_the_one_process_that_brought_it_about(open_shar
         thread.join()
     assert [str(each.after) for each in told] == ["open"]
     assert len(breakers[0].stats()["history"]) == 1
+
+
+@pytest.mark.parametrize("zone", ["Asia/Kolkata", "America/Sao_Paulo", "Pacific/Apia"])
+def test_the_time_zone_of_a_process_changes_nothing(
+    open_shared: OpenState, zone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = CircuitBreaker("erp", CONFIG, state=open_shared())
+    failing(here, 5)
+    before = here.stats()["retry_after"]
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("TZ", zone)
+        time.tzset()
+        try:
+            there = CircuitBreaker("erp", CONFIG, state=open_shared())
+            assert refuses(there)
+            assert 0 < there.stats()["retry_after"] <= before
+        finally:
+            elsewhere.undo()
+            time.tzset()
 
 
 def test_an_override_of_one_process_holds_in_all(pair: tuple[CircuitBreaker, CircuitBreaker]) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +18,7 @@ from dlq_console.resilience.orphans import OrphanScanner, WorkRegister
 from dlq_console.resilience.recovery import RecoveryConsumer
 from dlq_console.resilience.redis_state import RedisState
 from tests.resilience.graph import LEASE, Outside, checkpoints, make_graph
-from tests.services.process import StartChild
+from tests.services.process import PROJECT_ROOT, StartChild
 
 for _package in ("langgraph.graph", "langgraph.checkpoint.sqlite.aio"):
     pytest.importorskip(_package, reason="pip install langgraph langgraph-checkpoint-sqlite")
@@ -97,3 +99,20 @@ async def test_without_a_verifier_a_killed_node_waits_for_a_person(
                 await asyncio.sleep(0.05)
     assert calls.decide(key, applied=True, actor="ana", result={"confirmation": "seen at the other side"})
     state.close()
+
+
+@pytest.mark.anyio
+async def test_the_sample_of_the_page_books_once_and_finds_nothing_to_recover(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (PROJECT_ROOT / "docs/how-to/langgraph.md").read_text(encoding="utf-8")
+    (sample,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    monkeypatch.setenv("DLQ_DATABASE_URL", database_url)
+    names: dict[str, Any] = {}
+    exec(compile(sample, "langgraph.md", "exec"), names)
+    for thread_id in ("thread-1", "thread-2"):
+        done = await names["serve"](thread_id, 8841)
+        assert (done["confirmation"], done["notified"]) == ("confirmation of 8841", True)
+    await names["recover"]()
+    assert names["bookings"] == {8841: "confirmation of 8841"}
+    names["hub"].close()

@@ -84,6 +84,14 @@ def test_many_producers_fill_the_queue_exactly(state: SharedState) -> None:
     assert (queue.stats()["size"], len(letters)) == (20, 40)
 
 
+def test_fifty_producers_of_five_thousand_items_fill_a_hundred_places(memory: MemoryState) -> None:
+    letters: list[Any] = []
+    queue = QueueGuard(memory, "recovery", on_full=letters.append)
+    numbers = iter(range(5_000))
+    accepted = in_threads(50, lambda: sum(queue.safe_enqueue(next(numbers)) for _ in range(100)))
+    assert (sum(accepted), queue.stats()["size"], len(letters)) == (100, 100, 4_900)
+
+
 def test_when_no_dead_letter_can_be_made_the_caller_is_told(memory: MemoryState) -> None:
     def on_full(_item: Any) -> None:
         raise StoreUnavailable

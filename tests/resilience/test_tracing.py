@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from typing import Any
 
 import pytest
@@ -13,23 +12,12 @@ from dlq_console.resilience.idempotency import idempotent_node
 from dlq_console.resilience.state import MemoryState
 from dlq_console.resilience.tracing import continued, inject, trace_context, traced_node
 from tests.services.process import StartChild
-
-
-@pytest.fixture(scope="module")
-def exporter() -> Any:
-    sdk = pytest.importorskip("opentelemetry.sdk.trace", reason="pip install opentelemetry-sdk")
-    memory = import_module("opentelemetry.sdk.trace.export.in_memory_span_exporter").InMemorySpanExporter()
-    processor = import_module("opentelemetry.sdk.trace.export").SimpleSpanProcessor(memory)
-    provider = sdk.TracerProvider()
-    provider.add_span_processor(processor)
-    import_module("opentelemetry.trace").set_tracer_provider(provider)
-    return memory
+from tests.services.spans import no_spans_yet
 
 
 @pytest.fixture
-def spans(exporter: Any) -> Any:
-    exporter.clear()
-    return exporter.get_finished_spans
+def spans() -> Any:
+    return no_spans_yet()
 
 
 def test_each_call_of_a_node_is_a_span(spans: Any) -> None:

@@ -18,12 +18,11 @@ from typing import Any
 import anyio
 
 from dlq_console.clock import monotonic
-from dlq_console.errors import ConfigurationError
 from dlq_console.resilience import budget, checks
 from dlq_console.resilience.bulkhead import rules
 from dlq_console.resilience.bulkhead.config import BulkheadConfig
 from dlq_console.resilience.bulkhead.rules import BULKHEADS, Answer, BulkheadRecord, Granted, Waiting
-from dlq_console.resilience.calls import is_async, off_the_loop, owner
+from dlq_console.resilience.calls import is_async, no_awaitable, off_the_loop, owner
 from dlq_console.resilience.errors import BulkheadFullError, BulkheadTimeoutError
 from dlq_console.resilience.leases import new_token
 from dlq_console.resilience.link import link_to
@@ -131,7 +130,7 @@ class Bulkhead:
                 result = call_within(limit, call, held.release)
             except OverrunError:
                 raise self._overrun(limit) from None
-        return _no_awaitable(result, self.name)
+        return no_awaitable(result, self.name)
 
     async def _run_async(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         held = await self.aacquire()
@@ -278,14 +277,3 @@ class Bulkhead:
 
 def _own(record: BulkheadRecord) -> BulkheadRecord:
     return rules.only_of(record, owner())
-
-
-def _no_awaitable(result: Any, name: str) -> Any:
-    """Refuse a result that has yet to be awaited: its slot would be free before the work has begun."""
-    if hasattr(type(result), "__await__"):
-        if hasattr(result, "close"):
-            result.close()
-        raise ConfigurationError(
-            f'What "{name}" was to call gave an awaitable; hand in the async function itself.'
-        )
-    return result
