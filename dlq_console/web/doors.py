@@ -47,8 +47,7 @@ def rows(closed: Sequence[ClosedDoor], asking: Person) -> list[DoorRow]:
             words.cause_word(door.cause),
             _until(door),
             "" if door.cause == "auth" else door.by or "",
-            # A circuit tells why in the words of the program; its cause says it already.
-            "" if door.cause == "circuit" and door.by is None else door.reason or "",
+            _reason(door),
             may_resume=may_resume and door.cause in ("auth", "pause"),
             may_reset=may_reset and door.cause == "circuit",
         )
@@ -73,6 +72,17 @@ def resumes(event: EventSummary) -> bool:
     if event.waiting_cause in ("auth", "pause"):
         return True
     return event.reason == Reason.AUTH and queries.paused_account(store(), event.account) is not None
+
+
+def _reason(door: ClosedDoor) -> str:
+    if door.cause != "circuit" or door.by is not None:
+        return door.reason or ""
+    # A circuit's own words are the program's, in English.
+    return (
+        gettext("failures in a row; the last one: %(error)s", error=door.last_failure)
+        if door.last_failure
+        else ""
+    )
 
 
 def _until(door: ClosedDoor) -> str:

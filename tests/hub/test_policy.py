@@ -75,6 +75,7 @@ def test_the_defaults_are_those_of_the_contract() -> None:
         "max_wait": 604_800,
         "max_running": None,
         "breaker": False,
+        "bulkhead": False,
     }
     assert json.loads(json.dumps(values)) == values
 

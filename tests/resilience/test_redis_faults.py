@@ -210,5 +210,12 @@ def test_every_key_has_an_end_and_begins_with_the_prefix(
     state.close()
     with redis_server.client() as client:
         keys = sorted(client.scan_iter())
-        assert keys == ["mine:{breaker}", "mine:{breaker}:erp", "mine:{bulkhead}", "mine:{bulkhead}:erp"]
-        assert all(client.ttl(key) > 0 for key in keys if key.endswith(":erp"))
+        counts = ["mine:{tally}", "mine:{tally}:breaker erp", "mine:{tally}:bulkhead erp"]
+        assert keys == [
+            "mine:{breaker}",
+            "mine:{breaker}:erp",
+            "mine:{bulkhead}",
+            "mine:{bulkhead}:erp",
+            *counts,
+        ]
+        assert all(client.ttl(key) > 0 for key in keys if key.endswith("erp"))

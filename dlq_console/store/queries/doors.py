@@ -43,6 +43,7 @@ class ClosedDoor:
         until: None where it does not end by itself.
         reason: in the words of the provider or the person; None where there are none, or they are not for the asker.
         by: who decided it, where a person or the hub itself did.
+        last_failure: of a circuit, the class of the last error that counted.
     """
 
     type: str
@@ -53,6 +54,7 @@ class ClosedDoor:
     until: datetime | None
     reason: str | None
     by: str | None
+    last_failure: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,7 @@ def told(door: Door, cause: Cause, now: float, accounts: Accounts) -> ClosedDoor
         until=None if cause.until >= NEVER else datetime.fromtimestamp(cause.until, UTC),
         reason=None if hidden else cause.reason or None,
         by=_by(door, cause, now),
+        last_failure=door.circuit.last_failure or None if cause.name == "circuit" else None,
     )
 
 
