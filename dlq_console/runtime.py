@@ -47,10 +47,9 @@ class Hub(HubCore):
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         _living.add(self)
         budget.limits.set(default=settings.budget_default, maximum=settings.budget_max)
+        # A hub that nobody holds any more must not live on for this alone.
+        self._defaults = partial(_defaults_of, weakref.ref(self))
         register_defaults(self._defaults)
-
-    def _defaults(self) -> Defaults:
-        return Defaults(self.state, self.services)
 
     @classmethod
     def from_env(cls) -> Hub:
@@ -100,6 +99,11 @@ def process_defaults() -> Defaults:
     """
     hub = Hub()
     return Defaults(hub.state, hub.services)
+
+
+def _defaults_of(made: weakref.ref[Hub]) -> Defaults:
+    hub = made()
+    return process_defaults() if hub is None else Defaults(hub.state, hub.services)
 
 
 def _state(redis_url: str, store: Store) -> SharedState:

@@ -95,7 +95,9 @@ def _wrong_end(event: Event) -> str | None:
             return None if refused else f"the ERP should have taken it, but: {event.last_error}"
         case "discarded", "superseded":
             # An older record of a customer whose newer one has arrived.
-            return None if event.kind == "customer.upsert" and event.superseded_by else "nothing took its place"
+            return (
+                None if event.kind == "customer.upsert" and event.superseded_by else "nothing took its place"
+            )
         case "dead", "exhausted" | "orphaned":
             spent = event.attempts == event.max_attempts
             return None if spent else f"given up after {event.attempts} of {event.max_attempts} attempts"

@@ -438,6 +438,7 @@ def test_the_description_names_every_call_and_every_field(
         ("/api/v1/accounts/{account}/pause", "post"),
         ("/api/v1/accounts/{account}/resume", "post"),
         ("/api/v1/breakers", "get"),
+        ("/api/v1/bulkheads", "get"),
         ("/api/v1/breakers/{name}/force-open", "post"),
         ("/api/v1/breakers/{name}/force-closed", "post"),
         ("/api/v1/breakers/{name}/reset", "post"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -95,3 +96,10 @@ def test_a_token_opens_them_too(served: Desk, app: Flask, path: str) -> None:
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer wrong"}])
 def test_nobody_else_is_answered(app: Flask, desk: Desk, path: str, headers: dict[str, Any]) -> None:
     problem(app.test_client().get(path, headers=headers), 401)
+
+
+def test_the_description_of_the_api_refers_to_nothing_that_is_not_there(client: FlaskClient) -> None:
+    described = client.get("/api/v1/openapi.json")
+    named = set(re.findall(r'"#/components/schemas/(\w+)"', described.text))
+    assert {"Breaker", "Bulkhead", "Oldest"} <= named
+    assert named <= set(described.get_json()["components"]["schemas"])

@@ -198,7 +198,8 @@ def test_message_whose_sender_did_not_know_the_time_limit_is_sent_again_with_it(
 
 @pytest.mark.parametrize("kind", ["overtime", "overtime.async", "overtime.swallowed"])
 def test_run_past_its_time_limit_is_stopped_and_its_process_lives(celery: CeleryTable, kind: str) -> None:
-    id_ = celery.enqueue(kind, account="late")
+    # An account each: five failures in a row would close one.
+    id_ = celery.enqueue(kind, account=f"late.{kind}")
     event = celery.ended(id_)
     assert (event.reason, event.attempts) == ("exhausted", 2)
     assert event.last_error == f"The run was stopped at its time limit of {SHORT_LIMIT} seconds."

@@ -13,7 +13,7 @@ from dlq_console.web.api import problems
 from dlq_console.web.api.doors import doors
 from dlq_console.web.api.events import api
 from dlq_console.web.api.groups import groups
-from dlq_console.web.api.schemas import ProblemSchema
+from dlq_console.web.api.schemas import BulkheadSchema, ProblemSchema
 from dlq_console.web.security import csrf
 
 PREFIX = "/api/v1"
@@ -47,6 +47,8 @@ def install(app: Flask) -> None:
         },
     )
     described = QuietApi(app)
+    # Named by hand, because it stands only inside an object whose names are those of bulkheads.
+    described.spec.components.schema("Bulkhead", schema=BulkheadSchema)
     described.register_blueprint(api)
     described.register_blueprint(groups)
     described.register_blueprint(doors)
