@@ -84,6 +84,21 @@ def resume(name: str, note: str | None) -> int:
     return 0
 
 
+@accounts.command("open-provider")
+@click.argument("name")
+@note_option
+def open_provider(name: str, note: str | None) -> int:
+    """Let events go to provider NAME again, which had closed itself for all accounts."""
+    with open_hub() as hub:
+        try:
+            hub.open_provider(name, actor=actor(), note=note)
+        except ActionNotAllowed as error:
+            complain(str(error))
+            return 1
+    click.echo(f"{name} is open.")
+    return 0
+
+
 @accounts.command("set")
 @click.argument("name")
 @click.option(

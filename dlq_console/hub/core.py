@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from dlq_console.errors import EventNotFound
+from dlq_console.errors import EventNotFound, PayloadRefused
 from dlq_console.hub import actions, async_enqueue, doors, expiry, once, queue_letters, services
 from dlq_console.hub.dispatch import Message, NoPublisher, Publisher
 from dlq_console.hub.enqueue import AnySession, Enqueued, NewEvent, OnDuplicate
@@ -510,13 +510,22 @@ class HubCore:
         doors.pause_account(self.store, name, actor=actor, note=note, until=until)
 
     def resume_account(self, name: str, *, actor: str, note: str | None = None) -> None:
-        """Let events of a paused account start again.
+        """Let events of an account start again that is paused, or that its provider had closed, in whole or for some kinds.
 
         Raises:
-            ActionNotAllowed: it is not paused.
+            ActionNotAllowed: it is neither.
             PayloadRefused: a name or note is no such thing.
         """
         doors.resume_account(self.store, name, actor=actor, note=note)
+
+    def open_provider(self, name: str, *, actor: str, note: str | None = None) -> None:
+        """Let events go to a provider again that had closed itself for all accounts.
+
+        Raises:
+            ActionNotAllowed: it is not closed.
+            PayloadRefused: a name or note is no such thing.
+        """
+        doors.open_provider(self.store, name, actor=actor, note=note)
 
     def force_breaker(
         self,
@@ -541,7 +550,9 @@ class HubCore:
             PayloadRefused: a name, note or time is no such thing.
             StoreUnavailable: the state that guards share is away.
         """
-        forced = Position.FORCED_OPEN if position == "open" else Position.FORCED_CLOSED
+        forced = {"open": Position.FORCED_OPEN, "closed": Position.FORCED_CLOSED}.get(position)
+        if forced is None:
+            raise PayloadRefused(f'position: write "open" or "closed", not {position!r:.80}.')
         service = services.service_of(self.store, self.state, name)
         if service is None:
             doors.force_circuit(self.store, name, forced, actor=actor, note=note, seconds=seconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from dlq_console.errors import ActionNotAllowed, EventNotFound, PayloadRefused
@@ -11,7 +12,7 @@ from dlq_console.resilience.breaker.record import BLANK, Position
 from dlq_console.store import acts, door_acts, doors
 from dlq_console.store.doors import Act, Door
 from dlq_console.store.keys import MAX_ACCOUNT, check_text
-from dlq_console.store.scope_names import Scope, account_scope, named_scope
+from dlq_console.store.scope_names import Scope, account_scope, named_scope, provider_scope
 from dlq_console.store.store import Store
 
 #: The longest that an account may be paused or a circuit held, in seconds; without an end it is until a person acts.
@@ -34,22 +35,39 @@ def pause_account(
 
 
 def resume_account(store: Store, name: str, *, actor: str, note: str | None = None) -> Door:
-    """Let events of a paused account start again.
+    """Let events of an account start again that is paused, or that its provider had closed, in whole or for some kinds.
 
     Raises:
-        ActionNotAllowed: it is not paused.
+        ActionNotAllowed: it is neither.
         PayloadRefused: a name or note is no such thing.
     """
     scope, who, why = _account(name), _actor(actor), clean_note(note)
+    closed = [
+        door
+        for door, now in doors.read_all(store)
+        if door.scope.account == scope.name and (is_paused(door, now) or _is_closed_by_provider(door, now))
+    ]
+    if not closed:
+        raise ActionNotAllowed(
+            f"The account {name} is neither paused nor closed by its provider.",
+            status="open",
+            action="resume_account",
+        )
+    return [_do(store, door.scope, door_acts.resumed, "resume_account", who, why) for door in closed][-1]
 
-    def resume(door: Door, now: float) -> Door:
-        if not is_paused(door, now):
-            raise ActionNotAllowed(
-                f"The account {name} is not paused.", status="open", action="resume_account"
-            )
-        return door_acts.resumed(door, now)
 
-    return _do(store, scope, resume, "resume_account", who, why)
+def open_provider(store: Store, name: str, *, actor: str, note: str | None = None) -> Door:
+    """Let events go to a provider again that had closed itself for all accounts.
+
+    Raises:
+        ActionNotAllowed: it is not closed.
+        PayloadRefused: a name or note is no such thing.
+    """
+    scope = provider_scope(check_text(name, "provider", max_length=MAX_ACCOUNT))
+    door, now = doors.read(store, scope)
+    if not _is_closed_by_provider(door, now):
+        raise ActionNotAllowed(f"The provider {name} is not closed.", status="open", action="open_provider")
+    return _do(store, scope, door_acts.resumed, "open_provider", _actor(actor), clean_note(note))
 
 
 def force_circuit(
@@ -78,12 +96,12 @@ def check_span(seconds: float | None) -> None:
     Raises:
         PayloadRefused: that is none.
     """
-    if seconds is not None and not 0 < seconds <= LONGEST:
+    if seconds is not None and not (_is_number(seconds) and 0 < seconds <= LONGEST):
         raise PayloadRefused(f"seconds: write a number greater than 0 and at most {LONGEST:g}.")
 
 
 def reset_circuit(store: Store, name: str, *, actor: str, note: str | None = None) -> Door:
-    """Close a circuit, and end what a person had decided about it.
+    """Close a circuit, and end what a person had decided about it, or its provider had asked for.
 
     Raises:
         EventNotFound: there is no such circuit.
@@ -92,9 +110,10 @@ def reset_circuit(store: Store, name: str, *, actor: str, note: str | None = Non
     who, why = _actor(actor), clean_note(note)
 
     def reset(door: Door, now: float) -> Door:
-        if door.circuit == BLANK:
+        if door.circuit == BLANK and not _is_closed_by_provider(door, now):
             raise EventNotFound(f"There is no breaker {name}; `breakers list` shows those there are.")
-        return door_acts.circuit_reset(actor=who, note=why or "")(door, now)
+        lifted = replace(door, provider_until=None, provider_reason=None)
+        return door_acts.circuit_reset(actor=who, note=why or "")(lifted, now)
 
     return _do(store, circuit_scope(name), reset, "reset_breaker", who, why)
 
@@ -117,6 +136,10 @@ def computed_state(door: Door, now: float) -> CircuitState:
 def every_door(store: Store) -> list[tuple[Door, float]]:
     """Every door of which something is written down, with the database's time."""
     return doors.read_all(store)
+
+
+def _is_closed_by_provider(door: Door, now: float) -> bool:
+    return door.provider_until is not None and door.provider_until > now
 
 
 def is_paused(door: Door, now: float) -> bool:
@@ -188,7 +211,13 @@ def _actor(actor: str) -> str:
     return check_text(actor, "actor", max_length=acts.MAX_ACTOR)
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 def _seconds_until(store: Store, until: datetime) -> float:
+    if not isinstance(until, datetime):
+        raise PayloadRefused(f"until: write an aware datetime, not {type(until).__name__}.")
     if until.tzinfo is None:
         raise PayloadRefused("until: it has no time zone; use an aware datetime.")
     seconds = until.timestamp() - doors.present(store)

@@ -51,10 +51,14 @@ from dlq_console.store.transitions import Circuit, Ending, Failure
 USUAL_CLOSURE = 60.0
 #: The shortest and the longest that one answer of a provider may close a scope, in seconds.
 SHORTEST_CLOSURE, LONGEST_CLOSURE = 1.0, 86_400.0
+#: The longest that a provider is left alone because it said so; a year.
+LONGEST_PARKED = 366 * 86_400.0
 #: Scopes that one answer has closed do not open all at the same moment; in seconds.
 SPREAD = 2.0
 #: Attempts of what no rule knows, where another one cannot double anything.
 UNKNOWN_ATTEMPTS = 3
+#: Times that a verifier may not know before a person must decide.
+MOST_UNKNOWN = 5
 #: A session that has lapsed is made anew at once, once.
 RENEWAL_DELAY = 1.0
 #: Wait of an event whose own circuit or bulkhead refused it without naming a time, in seconds.
@@ -85,8 +89,8 @@ def ending_of(error: BaseException, event: Event, kind: Kind) -> Ending:
     if isinstance(error, (RateLimited, PermanentError, OutcomeUnknown)):
         return _as_the_handler_says(error, event, kind)
     if isinstance(error, (CircuitOpenError, BulkheadFullError)):
-        wait = error.retry_after if error.retry_after is not None else REFUSED_DELAY
-        return transitions.released(failure_of(error, verdict="transient"), delay=_within(wait))
+        wait = _refused_for(error.retry_after)
+        return transitions.released(failure_of(error, verdict="transient"), delay=wait)
     if isinstance(error, (StoreUnavailable, MemoryError)):
         return retried_or_exhausted(failure_of(error, verdict="transient"), event, policy)
     verdict = kind.rules.judge(error, _call(event, policy))
@@ -192,12 +196,22 @@ def in_doubt(
     if policy.on_unknown == "hold":
         held = transitions.buried(cause, Reason.IN_DOUBT, outcome=outcome or Outcome.DEAD)
         return _doubtful(_heard(held, event, policy, proof), event)
+    if event.doubts:
+        # It was the verifier's turn, so this is no answer of it.
+        return _heard(unanswered(cause, event, policy), event, policy, proof)
     # Asking costs no attempt, so the last one is never the end before the verifier has been asked.
     delay = _within(max(policy.delay_after(1), wait or 0.0))
     asked = transitions.retried(
         cause, delay=delay, max_wait=policy.max_wait, outcome=outcome or Outcome.FAILED
     )
     return _doubtful(_heard(asked, event, policy, proof), event)
+
+
+def unanswered(cause: Failure, event: Event, policy: Policy) -> Ending:
+    """The verifier was asked and could not tell: it is asked again, a bounded number of times; that costs no attempt."""
+    if event.doubts >= MOST_UNKNOWN:
+        return replace(transitions.buried(cause, Reason.IN_DOUBT), doubts=event.doubts)
+    return transitions.asked(cause, delay=policy.delay_after(event.doubts), doubts=event.doubts + 1)
 
 
 def timed_out(event: Event, policy: Policy) -> Ending:
@@ -230,7 +244,7 @@ def _limited(cause: Failure, verdict: Verdict, event: Event, policy: Policy) -> 
     if verdict.reach is Reach.EVENT:
         return transitions.released(cause, delay=closure(verdict.wait))
     scope = _scope(verdict.reach, event, policy)
-    seconds = closure(verdict.wait)
+    seconds = _asked_for(verdict.wait)
     spread = random.uniform(0, min(SPREAD, seconds / 10))  # noqa: S311 - spreads load, hides nothing
     return _closing(transitions.released(cause), scope, seconds + spread, _in_its_words(cause, verdict))
 
@@ -268,10 +282,15 @@ def _unclassified(cause: Failure, verdict: Verdict, event: Event, policy: Policy
 def _counted_by_provider(ending: Ending, verdict: Verdict, event: Event, kind: Kind) -> Ending:
     """Every failing answer counts where the provider blocks whoever gets too many of them."""
     answered = verdict.answer is not None and verdict.answer.phase is Phase.RESPONSE
-    if kind.limits.method.budget is None or not answered:
+    if not answered:
         return ending
-    counted = DoorChange(method_scope(event.account, event.kind), answered_badly(kind.limits.method))
-    return replace(ending, doors=(*ending.doors, counted))
+    limits = kind.limits
+    scopes = (
+        (method_scope(event.account, event.kind), limits.method),
+        (account_scope(event.account), limits.account),
+    )
+    counted = [DoorChange(scope, answered_badly(each)) for scope, each in scopes if each.budget is not None]
+    return replace(ending, doors=(*ending.doors, *counted))
 
 
 # Small things
@@ -348,6 +367,20 @@ def closure(retry_after: object) -> float:
     if not (math.isfinite(seconds) and seconds > 0):
         return USUAL_CLOSURE
     return min(max(seconds, SHORTEST_CLOSURE), LONGEST_CLOSURE)
+
+
+def _refused_for(retry_after: float | None) -> float:
+    """Never nothing: the same refusal would come again and again."""
+    if retry_after is None or not math.isfinite(retry_after):
+        return REFUSED_DELAY
+    return min(max(retry_after, SHORTEST_CLOSURE), LONGEST_CLOSURE)
+
+
+def _asked_for(wait: float | None) -> float:
+    """What a provider asks for is kept to, however long; a person may lift it."""
+    if wait is None or not (math.isfinite(wait) and wait > 0):
+        return USUAL_CLOSURE
+    return min(max(wait, SHORTEST_CLOSURE), LONGEST_PARKED)
 
 
 def _within(seconds: float) -> float:

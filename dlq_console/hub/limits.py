@@ -16,7 +16,11 @@ def limits_of(policy: Policy, provider: Limits | None) -> KindLimits:
         provider: what its provider allows; None where nothing is known of it.
     """
     known = provider or Limits()
-    method, shared = known.rates.get(Reach.METHOD, Rate()), known.rates.get(Reach.PROVIDER, Rate())
+    method, account, shared = (
+        known.rates.get(reach, Rate()) for reach in (Reach.METHOD, Reach.ACCOUNT, Reach.PROVIDER)
+    )
+    budget = known.error_budget
+    counts_account = budget is not None and budget.reach is Reach.ACCOUNT
     at_once = [most for most in (policy.max_running, method.at_once) if most is not None]
     return KindLimits(
         provider=policy.provider,
@@ -25,7 +29,12 @@ def limits_of(policy: Policy, provider: Limits | None) -> KindLimits:
         method=pacing.Limits(
             per_minute=method.per_minute,
             at_once=min(at_once) if at_once else None,
-            budget=_budget(known.error_budget),
+            budget=None if counts_account else _budget(budget),
+        ),
+        account=pacing.Limits(
+            per_minute=account.per_minute,
+            at_once=account.at_once,
+            budget=_budget(budget) if counts_account else None,
         ),
         shared=pacing.Limits(per_minute=shared.per_minute),
         writes_at_once=known.writes_at_once if policy.writes else None,
@@ -33,7 +42,7 @@ def limits_of(policy: Policy, provider: Limits | None) -> KindLimits:
 
 
 def _budget(budget: ErrorBudget | None) -> pacing.ErrorBudget | None:
-    """Counted per account and kind; what a provider counts over a wider scope is kept all the more."""
+    """Counted per account, or per account and kind; what is counted over all accounts is kept per kind as well."""
     if budget is None:
         return None
     return pacing.ErrorBudget(failures=budget.failures, seconds=budget.seconds, keep=budget.keep)

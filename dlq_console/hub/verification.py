@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from dataclasses import replace
 from typing import Any
 
 from dlq_console.errors import LeaseLost
-from dlq_console.hub.endings import Kind, ending_of, fresh_key, own_circuit
+from dlq_console.hub.endings import Kind, ending_of, fresh_key, own_circuit, unanswered
 from dlq_console.hub.failures import failure, failure_of
 from dlq_console.hub.handlers import Handler, Run, TimeLimitReached
 from dlq_console.store import transitions
@@ -15,15 +16,16 @@ from dlq_console.store.events import Event
 from dlq_console.store.states import Outcome, Reason
 from dlq_console.store.transitions import Ending
 
-#: Answers "unknown" after which a person must decide.
-MOST_UNKNOWN = 5
+#: What a verifier may raise itself; anything else comes from its worker.
+_OWN = (Exception, SystemExit, GeneratorExit, CancelledError)
 
 
 def verified(handler: Handler, event: Event, run: Run, kind: Kind, max_bytes: int) -> Ending:
     """Ask the verifier, and end the run by its answer; it costs no attempt.
 
     `"applied"`, or a dict that becomes the result, makes the event done; `"not_applied"` lets it run at once, with a new
-    effect key; `"unknown"` asks again later, and leaves it to a person after `MOST_UNKNOWN` times.
+    effect key, where it has an attempt left; `"unknown"` asks again later, and leaves it to a person after
+    `MOST_UNKNOWN` times.
     """
     try:
         answer = handler.verify(event, run)
@@ -31,7 +33,7 @@ def verified(handler: Handler, event: Event, run: Run, kind: Kind, max_bytes: in
         raise
     except TimeLimitReached:
         return _unknown(event, kind, f"The verifier was stopped after {kind.policy.timeout:g} seconds.")
-    except Exception as error:  # noqa: BLE001 - user code
+    except _OWN as error:
         return _failed(error, event, kind)
     heard = transitions.completed(None).evidence
     return replace(
@@ -52,27 +54,30 @@ def completed(returned: Any, max_bytes: int) -> Ending:
 
 
 def _by_answer(answer: Any, event: Event, kind: Kind, max_bytes: int) -> Ending:
-    if answer == "applied" or isinstance(answer, dict):
+    if isinstance(answer, dict) or (isinstance(answer, str) and answer == "applied"):
         done = completed(answer if isinstance(answer, dict) else None, max_bytes)
         told = failure("Verified", "The verifier found it in the outside system, so it was not sent again.")
         return replace(done, failure=done.failure or told)
-    if answer == "not_applied":
+    if isinstance(answer, str) and answer == "not_applied":
+        # This claim was no attempt.
+        if event.attempts - 1 >= event.max_attempts:
+            gone = failure(
+                "Verified", "The verifier did not find it in the outside system, and no attempt is left."
+            )
+            return replace(transitions.buried(gone, Reason.EXHAUSTED), doubts=0, effect_key=fresh_key(event))
         told = failure("Verified", "The verifier did not find it in the outside system, so it is sent again.")
         return transitions.asked(told, delay=0.0, doubts=0, effect_key=fresh_key(event))
-    if answer == "unknown":
+    if isinstance(answer, str) and answer == "unknown":
         return _unknown(event, kind, "The verifier could not tell whether the outside system has it.")
     wrong = f'The verifier of {event.kind} returned {type(answer).__name__}; it must say "applied", "not_applied" or "unknown".'
     return _unknown(event, kind, wrong)
 
 
 def _unknown(event: Event, kind: Kind, message: str) -> Ending:
-    cause = failure("OutcomeUnknown", message, verdict="unknown")
-    if event.doubts >= MOST_UNKNOWN:
-        return replace(transitions.buried(cause, Reason.IN_DOUBT), doubts=event.doubts)
-    return transitions.asked(cause, delay=kind.policy.delay_after(event.doubts), doubts=event.doubts + 1)
+    return unanswered(failure("OutcomeUnknown", message, verdict="unknown"), event, kind.policy)
 
 
-def _failed(error: Exception, event: Event, kind: Kind) -> Ending:
+def _failed(error: BaseException, event: Event, kind: Kind) -> Ending:
     """What the verifier met says something about the provider, nothing about the event."""
     by_error = ending_of(error, event, kind)
     if by_error.outcome is Outcome.RELEASED:

@@ -62,6 +62,11 @@ class Chosen:
     now: float
 
 
+def refused_kinds(situation: Situation) -> list[str]:
+    """Kinds of which nothing may start now, so that their backlog does not stand in the way of others."""
+    return _Choice(situation, "").refused_kinds()
+
+
 def choose(due: Sequence[Candidate], situation: Situation, *, by: str) -> Chosen:
     """Choose as many as there is room for, in the order given; where probes are let through, the least tried first."""
     choice = _Choice(situation, by)
@@ -111,8 +116,27 @@ class _Choice:
         changed = [(before, after) for before, after in pairs if before != after]
         return tuple(sorted(changed, key=lambda pair: (pair[1].scope.type, pair[1].scope.name)))
 
+    def refused_kinds(self) -> list[str]:
+        """Kinds of which nothing may start now, whatever is due of them."""
+        return [kind for kind, limits in self.situation.limits.items() if not self._may_start(kind, limits)]
+
+    def _may_start(self, kind: str, limits: KindLimits) -> bool:
+        probe = Candidate(id=0, kind=kind, priority=LIVE, attempts=0, total_attempts=0, lease_epoch=0)
+        if not (self._has_room(kind, limits) and self._may_fail(probe, limits)):
+            return False
+        account = self.situation.account
+        paced = (
+            (method_scope(account.name, kind), limits.method),
+            (account, limits.account),
+            (provider_scope(limits.provider or ""), limits.shared),
+        )
+        now = self.situation.now
+        return all(pacing.starts_left(self.door(scope).pace, each, now) != 0 for scope, each in paced)
+
     def _has_room(self, kind: str, limits: KindLimits) -> bool:
         if limits.method.at_once is not None and self.running[kind] >= limits.method.at_once:
+            return False
+        if limits.account.at_once is not None and self.running.total() >= limits.account.at_once:
             return False
         if not self._comes_back(kind):
             return False
@@ -135,10 +159,14 @@ class _Choice:
 
     def _may_fail(self, candidate: Candidate, limits: KindLimits) -> bool:
         """Whether the provider would put up with it, if it and all that run already failed."""
-        method = self.door(method_scope(self.situation.account.name, candidate.kind))
+        account, now = self.situation.account, self.situation.now
         fresh = candidate.priority == LIVE and candidate.total_attempts == 0
-        left = pacing.failures_left(method.pace, limits.method, self.situation.now, fresh=fresh)
-        return left is None or left > self.running[candidate.kind]
+        method = self.door(method_scope(account.name, candidate.kind))
+        left = pacing.failures_left(method.pace, limits.method, now, fresh=fresh)
+        if left is not None and left <= self.running[candidate.kind]:
+            return False
+        left = pacing.failures_left(self.door(account).pace, limits.account, now, fresh=fresh)
+        return left is None or left > self.running.total()
 
     def _through_all(self, candidate: Candidate, limits: KindLimits) -> list[Door] | None:
         """The doors after it has gone through every one of them; None where one refuses."""
@@ -147,9 +175,11 @@ class _Choice:
         after = [method and self._admitted(method, candidate, limits)]
         if limits.provider is not None:
             after.append(self._paced(provider_scope(limits.provider), limits.shared))
+        whole = self._paced(account, limits.account)
         # A kind with a circuit of its own proves nothing about the account's, so it is no probe of that.
-        if not limits.own_circuit:
-            after.append(self._admitted(self.door(account), candidate, limits))
+        if whole is not None and not limits.own_circuit:
+            whole = self._admitted(whole, candidate, limits)
+        after.append(whole)
         passed = [door for door in after if door is not None]
         return passed if len(passed) == len(after) else None
 

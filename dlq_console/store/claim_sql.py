@@ -24,15 +24,17 @@ RUNNING = (
 _PROBES = RUNNING.removesuffix(")") + " AND r.started_at >= s.updated_at)"
 
 
-def room_sql(slots: str, *, without_workers: int) -> str:
+def room_sql(slots: str, *, without_workers: int, probing: bool = True) -> str:
     """SQL: how many more events of the account `a` with its scope `s` may run.
 
     Args:
         slots: SQL for how many events all workers together can run.
         without_workers: what an account without a set limit may take where that is 0.
+        probing: whether an account of which the circuit is not closed has room for one probe only.
     """
     share = f"CASE WHEN {slots} = 0 THEN {without_workers} WHEN {slots} * 3 / 4 < 1 THEN 1 ELSE {slots} * 3 / 4 END"
-    return f"CASE WHEN s.guarded = 2 THEN 1 - {_PROBES} ELSE coalesce(s.max_running, {share}) - {RUNNING} END"
+    room = f"(coalesce(s.max_running, {share}) - {RUNNING})"
+    return f"CASE WHEN s.guarded = 2 THEN 1 - {_PROBES} ELSE {room} END" if probing else room
 
 
 #: Condition on `a`, an account: something of it is guarded, so that it must be claimed from with care.

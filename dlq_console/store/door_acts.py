@@ -88,12 +88,17 @@ def limited(door: Door, now: float) -> Door:
 
 
 def paused(*, by: str, note: str | None, seconds: float | None, cause: PauseCause = "person") -> Act:
-    """Nothing starts until it is resumed, or for some seconds; a person's pause replaces any, the hub's replaces none."""
+    """Nothing starts until it is resumed, or for some seconds.
+
+    After a refused log-in only a person lets it start again, whatever pause had stood before or comes after.
+    """
 
     def act(door: Door, now: float) -> Door:
-        standing = door.pause is not None and (door.pause.until is None or door.pause.until > now)
-        if standing and cause == "auth":
+        standing = door.pause if door.pause and (door.pause.until is None or door.pause.until > now) else None
+        if cause == "auth" and standing is not None and standing.until is None:
             return door
+        if standing is not None and standing.cause == "auth":
+            return replace(door, pause=replace(standing, by=by, note=note))
         until = None if seconds is None else now + seconds
         return replace(door, pause=Pause(since=now, until=until, by=by, note=note, cause=cause))
 
@@ -101,8 +106,8 @@ def paused(*, by: str, note: str | None, seconds: float | None, cause: PauseCaus
 
 
 def resumed(door: Door, now: float) -> Door:
-    """A person lets its work start again."""
-    return replace(door, pause=None)
+    """A person lets its work start again: no pause, no closing of its provider."""
+    return replace(door, pause=None, provider_until=None, provider_reason=None)
 
 
 def forced(position: Position, *, actor: str, note: str, seconds: float | None) -> Act:

@@ -7,10 +7,12 @@ here; such an account may not go fast anyway.
 
 from __future__ import annotations
 
+import json
+
 from sqlalchemy import Connection
 
 from dlq_console.store import claim_sql, doors
-from dlq_console.store.choosing import Candidate, Chosen, Situation, choose
+from dlq_console.store.choosing import Candidate, Chosen, Situation, choose, refused_kinds
 from dlq_console.store.doors import Door
 from dlq_console.store.events import EVENT_COLUMNS, Event, event_from_row
 from dlq_console.store.limits import read_limits
@@ -27,7 +29,8 @@ WHERE (s.type = 'account' AND s.name = :account) OR (s.type = 'method' AND s.acc
     OR (s.type = 'provider' AND s.name IN (SELECT k.provider FROM {{kind}} k WHERE k.limits IS NOT NULL))
 ORDER BY s.type, s.name
 """
-_ROOM = claim_sql.room_sql("CAST(:slots AS integer)", without_workers=1_000_000)
+#: Probes are counted by their permits, not by room.
+_ROOM = claim_sql.room_sql("CAST(:slots AS integer)", without_workers=1_000_000, probing=False)
 ROOM = f"""
 SELECT {_ROOM} AS room FROM (SELECT CAST(:account AS text) AS account) a
 LEFT JOIN {{scope}} s ON s.type = 'account' AND s.name = a.account WHERE {claim_sql.ACCOUNT_OPEN}
@@ -40,7 +43,11 @@ _DUE = f"""
 SELECT e.id, e.kind, e.priority, e.attempts, e.total_attempts, e.lease_epoch FROM {{event}} e
 WHERE {claim_sql.READY} AND {claim_sql.NOW_DUE} AND {claim_sql.METHOD_AND_PROVIDER_OPEN} AND {claim_sql.IS_FIRST}
 """
-CANDIDATES = f"""{_DUE} AND e.account = :account AND e.priority = :priority
+_REFUSED = {
+    True: "(SELECT value FROM json_each(:refused))",
+    False: "(SELECT jsonb_array_elements_text(CAST(:refused AS jsonb)))",
+}
+CANDIDATES = f"""{_DUE} AND e.account = :account AND e.priority = :priority AND e.kind NOT IN {{refused_kinds}}
 ORDER BY e.account, e.priority, e.next_run_at, e.id LIMIT {MOST_LOOKED_AT}
 """
 ONE_CANDIDATE = (
@@ -119,9 +126,11 @@ def _due(store: Store, connection: Connection, account: str, situation: Situatio
     due: list[Candidate] = []
     if situation.room < 1:
         return due
+    template = CANDIDATES.replace("{refused_kinds}", _REFUSED[store.sqlite])
+    refused = json.dumps(refused_kinds(situation))
     for priority in (claim_sql.LIVE, claim_sql.RETRY, claim_sql.BULK):
-        asked = {"account": account, "priority": priority}
-        due += [Candidate(*row) for row in connection.execute(store.statement(CANDIDATES), asked)]
+        asked = {"account": account, "priority": priority, "refused": refused}
+        due += [Candidate(*row) for row in connection.execute(store.statement(template), asked)]
     return due
 
 

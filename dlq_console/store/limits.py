@@ -25,6 +25,7 @@ class KindLimits:
         timeout: how long one run may take, in seconds.
         writes: whether it changes something there.
         method: limits of each account for this kind alone.
+        account: limits of each account over all kinds of the provider.
         shared: limits of the provider over all accounts.
         writes_at_once: how many writing events of one account may run at once.
         own_circuit: whether it has a circuit of its own in each account.
@@ -34,6 +35,7 @@ class KindLimits:
     timeout: float = DEFAULT_TIMEOUT
     writes: bool = True
     method: Limits = UNLIMITED
+    account: Limits = UNLIMITED
     shared: Limits = UNLIMITED
     writes_at_once: int | None = None
     own_circuit: bool = False
@@ -41,7 +43,8 @@ class KindLimits:
     @property
     def any(self) -> bool:
         """Whether there is any limit."""
-        return (self.method, self.shared, self.writes_at_once) != (UNLIMITED, UNLIMITED, None)
+        limits = (self.method, self.account, self.shared)
+        return self.writes_at_once is not None or any(each != UNLIMITED for each in limits)
 
 
 NO_LIMITS = KindLimits()
@@ -66,6 +69,7 @@ def encode(limits: KindLimits) -> str | None:
         "writes": limits.writes,
         "writes_at_once": limits.writes_at_once,
         "method": _plain(limits.method),
+        "account": _plain(limits.account),
         "shared": _plain(limits.shared),
     }
     return json.dumps(values, sort_keys=True)
@@ -79,6 +83,7 @@ def decode(text: str | None, provider: str | None, timeout: float) -> KindLimits
         timeout=timeout,
         writes=bool(values.get("writes", True)),
         method=_limits(values.get("method")),
+        account=_limits(values.get("account")),
         shared=_limits(values.get("shared")),
         writes_at_once=values.get("writes_at_once"),
     )

@@ -18,7 +18,7 @@ from dlq_console.hub import endings
 from dlq_console.hub.failures import failure
 from dlq_console.resilience import CircuitBreakerConfig
 from dlq_console.resilience.breaker.window import Evidence
-from dlq_console.store import claims, doors, transitions
+from dlq_console.store import claims, door_acts, doors, transitions
 from dlq_console.store.door_acts import probe_token
 from dlq_console.store.events import Event
 from dlq_console.store.scope_names import account_scope, method_scope
@@ -446,6 +446,49 @@ def test_a_breaker_that_does_not_exist_cannot_be_reset(hub: Hub) -> None:
 def test_a_breaker_is_not_held_for_a_time_that_is_none(hub: Hub, seconds: float) -> None:
     with pytest.raises(PayloadRefused, match="seconds"):
         hub.force_breaker(ACCOUNT, "open", actor="ana", seconds=seconds)
+
+
+@pytest.mark.parametrize("position", ["half", "Open", "", None])
+def test_a_breaker_is_held_open_or_closed_and_nowhere_else(hub: Hub, position: Any) -> None:
+    with pytest.raises(PayloadRefused, match="position"):
+        hub.force_breaker(ACCOUNT, position, actor="ana")
+
+
+@pytest.mark.parametrize("seconds", ["5", True, [5]])
+def test_a_time_that_is_no_number_is_refused_in_words(hub: Hub, seconds: Any) -> None:
+    with pytest.raises(PayloadRefused, match="seconds"):
+        hub.force_breaker(ACCOUNT, "open", actor="ana", seconds=seconds)
+    with pytest.raises(PayloadRefused, match="until"):
+        hub.pause_account(ACCOUNT, actor="ana", until=seconds)
+
+
+def test_a_probe_starts_while_a_kind_with_its_own_circuit_hangs(hub: Hub, erp: Erp) -> None:
+    own = CircuitBreakerConfig(failure_threshold=2, success_threshold=1, recovery_timeout=30)
+    erp.serve("stock.sync", Policy(breaker=own, jitter=0))
+    erp.enqueue(6)
+    erp.fails(TransientError("down"))
+    hub.run_due()
+    erp.enqueue(1, "stock.sync")
+    hub.clock.advance(OPEN_FOR + 1)
+    kinds = [event.kind for event in [*_claim(hub.store, limit=1), *_claim(hub.store, limit=1)]]
+    assert sorted(kinds) == ["order.create", "stock.sync"]
+
+
+@pytest.mark.parametrize("first", ["refused log-in", "person"])
+def test_only_a_person_ends_a_pause_after_a_refused_log_in(hub: Hub, erp: Erp, first: str) -> None:
+    erp.enqueue(1)
+    soon = utc_now() + timedelta(minutes=5)
+    refused = door_acts.paused(by="hub", note="401", seconds=None, cause="auth")
+    if first == "person":
+        hub.pause_account(ACCOUNT, actor="ana", until=soon)
+    with hub.store.write() as connection:
+        doors.change(hub.store, connection, account_scope(ACCOUNT), refused)
+    if first != "person":
+        hub.pause_account(ACCOUNT, actor="ana", until=soon)
+    hub.clock.advance(3600)
+    assert hub.run_due() == 0
+    hub.resume_account(ACCOUNT, actor="ana")
+    assert hub.run_due() == 1
 
 
 # Clocks

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import httpx
 import pytest
 
-from dlq_console import Hub, PermanentError, Policy
+from dlq_console import CircuitOpenError, Hub, PermanentError, Policy, RateLimited
+from dlq_console.errors import ActionNotAllowed
 from dlq_console.hub import doors as hub_doors
 from dlq_console.store import doors
 from dlq_console.store.events import Event
@@ -211,8 +213,6 @@ def test_the_last_failing_answers_are_kept_for_fresh_work(hub: Hub, provider: Pr
 
 
 def test_a_scope_that_has_come_back_is_claimed_from_plainly_again(hub: Hub, provider: Provider) -> None:
-    from dlq_console import RateLimited
-
     def limited(event: Event) -> object:
         raise RateLimited(60)
 
@@ -225,3 +225,73 @@ def test_a_scope_that_has_come_back_is_claimed_from_plainly_again(hub: Hub, prov
     provider.advance(60 + 11)
     assert hub_doors.settle(hub.store) == 1
     assert [kept["guarded"] for kept in rows(hub.store, "scope")] == [0]
+
+
+# What a person lifts, and what stands in nobody's way
+
+
+@pytest.mark.parametrize("scope", ["account", "method", "provider"])
+def test_a_person_lifts_what_a_provider_had_closed(hub: Hub, provider: Provider, scope: str) -> None:
+    def limited(event: Event) -> object:
+        raise RateLimited(86_400, scope)  # type: ignore[arg-type]  # one of the three
+
+    provider.answer = limited
+    _serve(provider, "order.create", policy=Policy(provider="erp"))
+    [id_] = _enqueue(hub, 1)
+    assert hub.run(id_).status == "pending"
+    provider.answer = lambda event: None
+    assert hub.run_due() == 0
+    if scope == "provider":
+        hub.open_provider("erp", actor="ana")
+    else:
+        hub.resume_account("filial-sp", actor="ana")
+    assert hub.run(id_).status == "done"
+    with pytest.raises(ActionNotAllowed):
+        hub.resume_account("filial-sp", actor="ana")
+    with pytest.raises(ActionNotAllowed):
+        hub.open_provider("erp", actor="ana")
+
+
+def test_the_backlog_of_one_kind_keeps_no_other_kind_waiting(hub: Hub, provider: Provider) -> None:
+    _serve(provider, "order.create", policy=Policy(max_running=1))
+    hub.handler("stock.read")(provider.handle)
+    hub.publish_kinds("simulated")
+    provider.takes = 60.0
+    _enqueue(hub, 150)
+    workers = Workers(provider)
+    workers.look()
+    [other] = _enqueue(hub, 1, "stock.read")
+    workers.look()
+    assert row(hub.store, other)["status"] == "running"
+
+
+def test_limits_of_a_whole_account_are_kept_over_all_of_its_kinds(
+    hub: Hub, provider: Provider, tmp_path: Path
+) -> None:
+    rules = tmp_path / "small.toml"
+    limits = "account = { per_minute = 12, at_once = 2 }"
+    rules.write_text(f'name = "small"\nabout = "Small"\nproviders = ["small"]\n\n[limits]\n{limits}\n')
+    hub.registry.rules_path = rules
+    _serve(provider, "order.create", "stock.read", policy=Policy(provider="small"))
+    provider.takes = 3.0
+    _enqueue(hub, 20)
+    _enqueue(hub, 20, "stock.read")
+    workers = Workers(provider, slots=8)
+    workers.run(120)
+    assert workers.most_at_once <= 2
+    assert 8 < provider.most_in_a_minute() <= 12
+
+
+@pytest.mark.parametrize("wait", [0, -5, float("nan"), float("inf"), None])
+def test_a_refusal_of_the_own_circuit_is_never_a_loop_without_a_wait(
+    hub: Hub, provider: Provider, wait: float | None
+) -> None:
+    def refused(event: Event) -> object:
+        raise CircuitOpenError("open", name="erp", retry_after=wait)
+
+    provider.answer = refused
+    _serve(provider, "order.create", policy=Policy())
+    [id_] = _enqueue(hub, 1)
+    assert hub.run_due() == 1
+    assert (hub.get(id_).status, hub.get(id_).attempts) == ("pending", 0)
+    assert hub.get(id_).next_run_at > hub.get(id_).updated_at

@@ -19,8 +19,8 @@ from dlq_console import (
     Run,
     TransientError,
 )
+from dlq_console.hub.endings import MOST_UNKNOWN
 from dlq_console.hub.execution import TimeLimitReached, run_claimed
-from dlq_console.hub.verification import MOST_UNKNOWN
 from dlq_console.store import queries
 from dlq_console.workers.steps import rescue
 from tests.store.making import claimed, row

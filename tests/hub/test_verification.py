@@ -13,8 +13,8 @@ import pytest
 from dlq_console import Hub, OutcomeUnknown, PermanentError, Policy, TransientError
 from dlq_console.errors import ConfigurationError
 from dlq_console.hub import endings
+from dlq_console.hub.endings import MOST_UNKNOWN
 from dlq_console.hub.execution import TimeLimitReached
-from dlq_console.hub.verification import MOST_UNKNOWN
 from dlq_console.store import claims, doors, queries, transitions
 from dlq_console.store.events import Attempt, Event
 from dlq_console.store.scope_names import account_scope
@@ -368,3 +368,68 @@ def test_what_the_provider_answered_is_kept_where_the_handler_says_what_it_means
     assert attempt.answer is not None
     assert attempt.answer["status"] == 422
     assert "Cliente bloqueado" in attempt.answer["excerpt"]
+
+
+def test_a_verifier_that_always_finds_nothing_leaves_the_event_its_attempts_and_no_more(
+    hub: Hub, erp: Erp
+) -> None:
+    erp.serve(max_attempts=3)
+    erp.sends = [_raises(OutcomeUnknown("no answer"))] * 9
+    erp.answers = ["not_applied"] * 9
+    id_ = erp.enqueue()
+    event = erp.run(id_, 14)
+    assert (event.status, event.reason, event.doubts) == ("dead", "exhausted", 0)
+    assert (len(erp.sent_with), erp.asked) == (3, 3)
+
+
+def test_a_run_that_kills_its_worker_is_verified_and_its_attempts_end(hub: Hub, erp: Erp) -> None:
+    erp.serve(max_attempts=2)
+    erp.answers = ["not_applied"] * 9
+    id_ = erp.enqueue()
+    hub.publish_kinds("of-the-test")
+    for _ in range(2):
+        lost = claims.claim_one(hub.store, id_, worker="dies")
+        assert lost is not None
+        assert transitions.end(hub.store, lost, endings.died(lost, hub.policy("order.create")))
+        hub.clock.advance(4000)
+        hub.run(id_)
+    assert (hub.get(id_).status, hub.get(id_).reason) == ("dead", "exhausted")
+
+
+@pytest.mark.parametrize("how", ["dies", "hangs"])
+def test_a_verifier_that_takes_its_worker_along_is_asked_a_bounded_number_of_times(
+    hub: Hub, erp: Erp, how: str
+) -> None:
+    erp.serve(max_attempts=2)
+    erp.sends = [_raises(OutcomeUnknown("no answer"))]
+    id_ = erp.enqueue()
+    erp.run(id_)
+    policy = hub.policy("order.create")
+    for asked in range(MOST_UNKNOWN):
+        hub.clock.advance(4000)
+        lost = claims.claim_one(hub.store, id_, worker="dies")
+        assert lost is not None, asked
+        ending = endings.died(lost, policy) if how == "dies" else endings.timed_out(lost, policy)
+        assert transitions.end(hub.store, lost, ending)
+    assert (hub.get(id_).status, hub.get(id_).reason) == ("dead", "in_doubt")
+
+
+class _Odd:
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("cannot be compared")
+
+    __hash__ = None  # type: ignore[assignment]  # compared by nothing
+
+
+@pytest.mark.parametrize(
+    "answer", [SystemExit(1), GeneratorExit(), _Odd(), 7], ids=["exit", "generator", "odd", "7"]
+)
+def test_whatever_a_verifier_does_instead_of_answering_is_no_answer(
+    hub: Hub, erp: Erp, answer: object
+) -> None:
+    erp.serve()
+    erp.sends = [_raises(OutcomeUnknown("no answer"))]
+    erp.answers = [answer]
+    id_ = erp.enqueue()
+    event = erp.run(id_, 2)
+    assert (event.status, event.doubts, len(erp.sent_with)) == ("failed", 2, 1)
