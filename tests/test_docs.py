@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+import sys
+import tomllib
 from pathlib import Path
 
 import click
 import pytest
 
 import dlq_console
+from benchmarks.__main__ import NAMES as BENCHMARKS
 from dlq_console.cli.commands import cli
 from dlq_console.errors import DLQError
 from dlq_console.settings import Settings
+from dlq_console.store.states import Reason
 from dlq_console.workers.steps import STEPS
 
 ROOT = Path(__file__).parents[1]
@@ -86,3 +90,24 @@ def test_every_periodic_step_is_described() -> None:
     text = read("docs/reference/workers.md")
     for step in STEPS:
         assert f"| `{step.name}` | {step.every:g} |" in text, f"describe the step {step.name} and its period"
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_every_reason_is_described(reason: Reason) -> None:
+    assert f"`{reason}`" in read("docs/reference/events.md"), f"describe {reason} in docs/reference/events.md"
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_every_benchmark_is_described(name: str) -> None:
+    assert f"| `{name}` |" in read("docs/reference/benchmarks.md"), f"say what {name} measures, and its bar"
+
+
+def test_the_sample_of_the_readme_imports_what_its_install_line_brings() -> None:
+    text = read("README.md")
+    sample = text[text.index("# shop.py") :].partition("```")[0]
+    install = re.search(r"^pip install (.*?)#", text, re.MULTILINE)
+    assert install is not None
+    required = tomllib.loads(read("pyproject.toml"))["project"]["dependencies"]
+    brought = {re.split(r"[\[<>=]", name.strip("'"))[0] for name in (*install[1].split(), *required)}
+    imported = set(re.findall(r"^(?:import|from) (\w+)", sample, re.MULTILINE))
+    assert {name.replace("_", "-") for name in imported - sys.stdlib_module_names} <= brought

@@ -3,24 +3,43 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import click
 
-from dlq_console.cli.common import actor, as_json, complain, moment, open_hub, print_table
+from dlq_console.cli.common import Command, actor, as_json, complain, moment, open_hub, print_table
 from dlq_console.errors import ActionNotAllowed, EventNotFound, StoreUnavailable
 from dlq_console.hub.door_figures import account_figures, breaker_figures
-from dlq_console.hub.doors import circuits
-from dlq_console.hub.services import BREAKERS, last_seen, read_services, together
+from dlq_console.hub.doors import circuit_scope, circuits
+from dlq_console.hub.services import BREAKERS, last_seen, read_services, service_of, together
 from dlq_console.runtime import Hub
+from dlq_console.store import accounts as known_accounts
 from dlq_console.store import doors, queries, scopes, snapshots
 from dlq_console.web.api.representation import to_text
 
 _ACCOUNTS = ("ACCOUNT", "STATE", "UNTIL", "WHY", "AT ONCE", "DUE", "RUNNING", "DEAD")
 _BREAKERS = ("BREAKER", "OF", "STATE", "UNTIL", "FAILURES", "HELD BY", "WHY")
 
+#: A year; what is to last longer is left without an end.
+_MOST_MINUTES = 365 * 24 * 60
+
 note_option = click.option("--note", help="Why; kept in the audit.")
+
+
+def _span(_context: click.Context, _option: click.Parameter, given: float | None) -> float | None:
+    # Neither greater nor smaller than anything, "nan" would pass a range.
+    if given is not None and not 0 < given <= _MOST_MINUTES:
+        raise click.BadParameter(f"write a number greater than 0 and at most {_MOST_MINUTES} (a year).")
+    return given
+
+
+def minutes_option(ends: str) -> Callable[[Command], Command]:
+    """The option `--minutes`; `ends` is what ends it without."""
+    return click.option(
+        "--minutes", type=float, callback=_span, help=f"For how long; until {ends} without it."
+    )
 
 
 @click.group()
@@ -45,7 +64,7 @@ def _account_row(account: dict[str, object]) -> tuple[object, ...]:
     when = moment(until) if isinstance(until, datetime) else ("until resumed" if account["cause"] else "")
     return (
         account["account"],
-        account["cause"] or "open",
+        account["cause"] or ("stopped (0 at once)" if account["max_running"] == 0 else "open"),
         when,
         account["reason"] or "",
         account["max_running"] if account["max_running"] is not None else "",
@@ -57,9 +76,7 @@ def _account_row(account: dict[str, object]) -> tuple[object, ...]:
 
 @accounts.command("pause")
 @click.argument("name")
-@click.option(
-    "--minutes", type=click.FloatRange(min=0, min_open=True), help="For how long; until resumed without it."
-)
+@minutes_option("resumed")
 @note_option
 def pause(name: str, minutes: float | None, note: str | None) -> None:
     """Let no further event of account NAME start; what runs runs to its end."""
@@ -155,28 +172,30 @@ def _breaker_row(name: str, breaker: dict[str, Any]) -> tuple[object, ...]:
 
 @breakers.command("force-open")
 @click.argument("name")
-@click.option(
-    "--minutes", type=click.FloatRange(min=0, min_open=True), help="For how long; until reset without it."
-)
+@minutes_option("reset")
 @note_option
-def force_open(name: str, minutes: float | None, note: str | None) -> None:
+def force_open(name: str, minutes: float | None, note: str | None) -> int:
     """Let nothing start behind breaker NAME, whatever its calls say."""
     with open_hub() as hub:
+        if not _is_known(hub, name):
+            return _unknown(name)
         hub.force_breaker(name, "open", actor=actor(), note=note, seconds=minutes and minutes * 60)
     click.echo(f"{name} is held open.")
+    return 0
 
 
 @breakers.command("force-closed")
 @click.argument("name")
-@click.option(
-    "--minutes", type=click.FloatRange(min=0, min_open=True), help="For how long; until reset without it."
-)
+@minutes_option("reset")
 @note_option
-def force_closed(name: str, minutes: float | None, note: str | None) -> None:
+def force_closed(name: str, minutes: float | None, note: str | None) -> int:
     """Let everything start behind breaker NAME, whatever its calls say."""
     with open_hub() as hub:
+        if not _is_known(hub, name):
+            return _unknown(name)
         hub.force_breaker(name, "closed", actor=actor(), note=note, seconds=minutes and minutes * 60)
     click.echo(f"{name} is held closed.")
+    return 0
 
 
 @breakers.command("reset")
@@ -192,6 +211,22 @@ def reset(name: str, note: str | None) -> int:
             return 1
     click.echo(f"{name} is closed.")
     return 0
+
+
+def _is_known(hub: Hub, name: str) -> bool:
+    """Whether there is anything behind a breaker of this name; what is held by a slip of the pen protects nothing."""
+    if service_of(hub.store, hub.state, name) is not None:
+        return True
+    scope = circuit_scope(name)
+    return scope.account is not None and known_accounts.is_known(hub.store, scope.account, scope.kind)
+
+
+def _unknown(name: str) -> int:
+    complain(
+        f"Nothing is known of {name}: write an account that has events, <account>/<kind> with a kind that a worker"
+        " handles, or a service as `breakers list` shows it."
+    )
+    return 1
 
 
 def _in(hub: Hub, minutes: float) -> datetime:

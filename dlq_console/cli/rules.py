@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from dlq_console.classify import Call, Reading, RuleSet, Verdict
-from dlq_console.cli.common import as_json
+from dlq_console.cli.common import as_json, complain
 from dlq_console.settings import read_settings
 from dlq_console.web.api.representation import to_text
 
@@ -21,8 +21,11 @@ def rules() -> None:
 
 @rules.command("check")
 @click.argument("file", type=click.Path(exists=True, path_type=Path))
-def check(file: Path) -> None:
+def check(file: Path) -> int:
     """Load FILE (or a folder of .toml files) beside the packs, and say whether it can be used."""
+    if file.is_dir() and not any(file.glob("*.toml")):
+        complain(f"{file}: the folder has no .toml file, so there are no rules in it.")
+        return 1
     loaded = RuleSet.load(file)
     own = [rule for rule in loaded.rules if rule.own]
     off = sum(not rule.enabled for rule in own)
@@ -30,6 +33,7 @@ def check(file: Path) -> None:
     click.echo(
         f"{file}: {len(own)} rules{left_out}; with the packs {len(loaded.rules)}, version {loaded.version}."
     )
+    return 0
 
 
 @rules.command("test")

@@ -56,6 +56,13 @@ def _value(n: int) -> str:
     return rf"(?:{_quoted(n)}|{_IN_BRACKETS}|[^\s,;&\"'<>{{}}\[\]()]++)"
 
 
+#: A word of a value that stands in a sentence: at least so long, and with a digit, for ordinary words are no secrets.
+_WORD_END = r"\s,;&\"'<>{}\[\]()"
+_WORD = rf"(?=[^{_WORD_END}]*[0-9])[^{_WORD_END}]{{4,}}+"
+#: "password is x", "a senha é x"
+_VERB = r"(?:is|was|é|era)(?:[ \t]{1,3}|[ \t]{0,3}[:=][ \t]{0,3})"
+
+
 def _hidden(match: re.Match[str]) -> str:
     """What stood before the value, and the mask in the quotes of the value."""
     parts = match.groupdict(default="")
@@ -87,7 +94,15 @@ def _named_rules(name: str, hints: tuple[str, ...]) -> tuple[Rule, ...]:
             rf"(?P<name>{name})(?:"
             rf"(?P<before_1>{_QUOTE}\s{{0,3}},?\s{{0,3}}(?:{_QUOTE})?val(?:ue|or)(?:{_QUOTE})?{_IS}){_value(1)}"
             rf"|(?P<before_2>{_QUOTE}\s{{0,3}},\s{{0,3}}){_quoted(2)}(?!\s{{0,3}}:)"
-            rf"|(?P<before_3>(?:{_QUOTE})?\]?(?:{_IS}|\s{{0,2}}(?=\[))){_value(3)})",
+            rf"|(?P<before_3>(?:{_QUOTE})?[\])]?(?:{_IS}|\s{{0,2}}(?=\[))){_value(3)})",
+            _hidden,
+        ),
+        # In a sentence: app_secret is value1, app_secret is "value", app_secret value1, app_secret (value1) and
+        # app_secret 'value'.
+        rule(
+            rf"(?P<name>{name}(?<!\.)(?:{_QUOTE})?[\])]?[ \t]{{1,3}})(?:"
+            rf"(?P<before_1>{_VERB})(?:{_quoted(1)}|{_WORD})|{_WORD}|(?P<before_2>\()(?:{_WORD})(?P<end_2>\))"
+            rf"|(?P<quote_3>{_QUOTE})(?!\s)[^{_WORD_END}\\:=]{{1,200}}+(?P<end_3>(?P=quote_3)))",
             _hidden,
         ),
     )
@@ -112,8 +127,16 @@ _SHAPES = (
     _shape(
         rf"([?&;](?:[\w.-]{{0,30}}[_-])?(?:{_PARAMETER})=)[^&\s\"'<>#]++", rf"\g<1>{MASK}", "=", flags=re.IGNORECASE
     ),
+    # As it stands in an address. Nobody writes a sentence like that.
     _shape(
-        r"\b((?i:bearer|basic)[ \t]{1,5})(?=[\w+/=.~-]*?(?:[0-9=]|[a-z][A-Z])|[\w+/=.~-]{16})[\w+/=.~-]{6,}+",
+        r"\b(bearer(?:%20|\+){1,5})(?:[\w+/=.~-]|%[0-9a-f]{2}){6,}+",
+        rf"\g<1>{MASK}",
+        "bearer%20",
+        "bearer+",
+        flags=re.IGNORECASE,
+    ),
+    _shape(
+        r"\b((?i:bearer|basic)(?:[ \t]|%20){1,5})(?=[\w+/=.~-]*?(?:[0-9=]|[a-z][A-Z])|[\w+/=.~-]{16})(?:[\w+/=.~-]|%[0-9A-Fa-f]{2}){6,}+",
         rf"\g<1>{MASK}",
         "bearer",
         "basic",

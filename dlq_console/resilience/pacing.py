@@ -11,6 +11,7 @@ What is kept back of it is for fresh work only.
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass, replace
 
 #: Share of an allowed rate that is used. A burst comes on top, and a provider counts by its own clock.
@@ -127,11 +128,21 @@ def failures_left(pace: Pace, limits: Limits, now: float, *, fresh: bool) -> int
     return max(0, limits.budget.failures - len(recent(pace, limits.budget, now)) - kept)
 
 
-def exhausted_until(pace: Pace, limits: Limits, now: float) -> float | None:
-    """When the budget allows another call; None while it does."""
-    if limits.budget is None or failures_left(pace, limits, now, fresh=True):
+def exhausted_until(pace: Pace, limits: Limits, now: float, *, fresh: bool = True) -> float | None:
+    """When the budget allows another call; None while it does, infinity where all of it is kept for fresh work.
+
+    Args:
+        pace: the record.
+        limits: of its scope.
+        now: the time, in seconds since 1970.
+        fresh: whether the call is for work that was never run.
+    """
+    if limits.budget is None or failures_left(pace, limits, now, fresh=fresh):
         return None
-    return recent(pace, limits.budget, now)[0] + limits.budget.seconds
+    allowed = limits.budget.failures - (0 if fresh else limits.budget.keep)
+    counted = recent(pace, limits.budget, now)
+    # So many of the oldest must no longer count that one more is allowed.
+    return counted[len(counted) - allowed] + limits.budget.seconds if allowed > 0 else math.inf
 
 
 def _ahead(pace: Pace, limits: Limits, now: float) -> float:

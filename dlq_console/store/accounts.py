@@ -1,4 +1,4 @@
-"""Which accounts are there: those with work waiting, due or not, and those that have a queue of their own?"""
+"""Which accounts are there: those with work waiting, those that have a queue of their own, those of which anything is known?"""
 
 from __future__ import annotations
 
@@ -20,6 +20,13 @@ EXISTS (
 WAITING = f"""
 SELECT a.name, {_SERIAL} AS serial
 FROM ({distinct_sql("account, priority, next_run_at", "status IN ('pending', 'failed')", MOST)}) AS a ORDER BY a.name
+"""
+
+KNOWN = """
+SELECT (EXISTS (SELECT 1 FROM {event} e WHERE e.account = :account)
+    OR EXISTS (SELECT 1 FROM {scope} s WHERE s.type = 'account' AND s.name = :account))
+    AND (CAST(:kind AS text) IS NULL OR EXISTS (SELECT 1 FROM {kind} k WHERE k.name = CAST(:kind AS text))
+        OR EXISTS (SELECT 1 FROM {scope} s WHERE s.type = 'method' AND s.account = :account AND s.kind = CAST(:kind AS text)))
 """
 
 
@@ -49,3 +56,10 @@ def last_with_own_queue(store: Store, most: int) -> str | None:
     with store.read() as connection:
         names = sorted(connection.execute(store.statement(walk)).scalars())
     return names[most - 1] if len(names) > most else None
+
+
+def is_known(store: Store, account: str, kind: str | None = None) -> bool:
+    """Whether there are events of an account, or anything is written down about it; with `kind`, of that as well."""
+    with store.read() as connection:
+        asked = {"account": account, "kind": kind}
+        return bool(connection.execute(store.statement(KNOWN), asked).scalar())

@@ -76,7 +76,8 @@ class EventSummary:
     #: The newer event of its entity that made it needless.
     superseded_by: int | None
     #: Why a due event does not run: `time`, `account_closed`, `method_closed`, `provider_closed`, `pace`, `probe`,
-    #: `no_handler`, `no_worker`; `earlier_event` for a blocked one; None where nothing holds it up. Computed when read,
+    #: `reserve` (the failing answers that are left are kept for fresh work), `limit` (its account may run nothing at
+    #: once), `no_handler`, `no_worker`; `earlier_event` for a blocked one; None where nothing holds it up. Computed when read,
     #: never stored.
     waiting_for: str | None = None
     #: Until when, where that is known.

@@ -49,6 +49,8 @@ _REACHES: dict[str, LazyString] = {
     "method": lazy_gettext("It concerns this kind of event in this account."),
     "provider": lazy_gettext("It concerns every account of this ERP."),
 }
+#: Verdicts by which a door was closed or its account paused.
+_CLOSING = ("rate_limited", "auth")
 _PHASES: dict[str, LazyString] = {
     "before_connect": lazy_gettext("No connection was made; nothing was sent."),
     "connected": lazy_gettext("The connection broke while it was being sent."),
@@ -171,7 +173,8 @@ def _verdict(attempt: Attempt) -> str:
         _RENEWED if renewed else _CLASSES.get(attempt.verdict),
         # That nothing was sent says it already.
         _EFFECTS.get(attempt.effect or "") if phase != "before_connect" else None,
-        _REACHES.get(attempt.reach or ""),
+        # Other verdicts know a reach too, but leave the doors as they are.
+        _REACHES.get(attempt.reach or "") if attempt.verdict in _CLOSING and not renewed else None,
     ]
     return " ".join(str(part) for part in parts if part is not None)
 

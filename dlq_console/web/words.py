@@ -65,6 +65,10 @@ _WAITS: dict[str, LazyString] = {
     "provider_closed": lazy_gettext("provider block"),
     "pace": lazy_gettext("its turn among the calls that the ERP allows"),
     "probe": lazy_gettext("the result of a probe: the circuit lets one event through at a time"),
+    "reserve": lazy_gettext(
+        "room for a retry (the failing answers that the ERP still puts up with are kept for new events)"
+    ),
+    "limit": lazy_gettext("a higher limit (the account may run 0 events at once)"),
     "no_handler": lazy_gettext("no worker handles this kind"),
     "no_worker": lazy_gettext("no worker serves this account"),
 }

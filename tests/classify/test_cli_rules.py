@@ -38,6 +38,14 @@ def test_a_file_that_is_not_there_is_a_wrong_call(run: CommandLine) -> None:
     assert run("rules", "check", "none.toml").status == 2
 
 
+def test_a_folder_without_rules_is_no_success(run: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "shop.tml").write_text(RULE)
+    refused = run("rules", "check", "rules")
+    assert (refused.status, refused.output) == (1, "")
+    assert refused.sentence == "rules: the folder has no .toml file, so there are no rules in it."
+
+
 def test_an_answer_is_judged(run: CommandLine) -> None:
     body = '{"faultstring": "API bloqueada por consumo indevido"}'
     arguments = ("--status", 425, "--header", "Retry-After: 9", "--body", body, "--provider", "omie")

@@ -56,6 +56,19 @@ HIDDEN = [
     ("key ghp_canarycanarycanarycanary is too old", "is too old"),
     ("-----BEGIN RSA PRIVATE KEY-----\ncanary\ncanary\n-----END RSA PRIVATE KEY-----\nof ana", "of ana"),
     ("-----BEGIN PRIVATE KEY-----\ncanary\ncanary", "-----BEGIN PRIVATE KEY-----"),
+    ("A chave (APP_KEY) [canary] não é válida", "não é válida"),
+    ("A chave (APP_KEY): canary não é válida", "não é válida"),
+    ("wrong password canary22 of ana", "of ana"),
+    ("wrong password (canary22) of ana", "of ana"),
+    ("wrong password 'canary' of ana", "of ana"),
+    ("app_secret is 0123canary, of ana", ", of ana"),
+    ('app_secret is: "canary canary" of ana', " of ana"),
+    ("a senha é 0123canary da ana", " da ana"),
+    ("'app_secret' was 0123canary of ana", " of ana"),
+    ("GET /x?a=Bearer%20canary%2Fcanary&page=2 failed", "page=2 failed"),
+    ("GET /x?a=Bearer%20canary123%2Fcanary&page=2 failed", "page=2 failed"),
+    ("GET /x?a=Bearer+canary&page=2 failed", "page=2 failed"),
+    ("GET /x?a=Basic%20Y2FuYXJ5canary%3D&page=2 failed", "page=2 failed"),
     ("mail ana.canary@empresa.example bounced", "@empresa.example bounced"),
     ("mail ana.canary%40empresa.example bounced", "%40empresa.example bounced"),
     (f"mail {'canary' * 30}@empresa.example bounced", "@empresa.example bounced"),
@@ -73,6 +86,18 @@ NUMBERS = [
 ORDINARY = [
     "Cliente não cadastrado para o código [5521].",
     "token expired",
+    "token expirado",
+    "token expired at 10:30",
+    "password is required",
+    "password (required)",
+    "password inválida",
+    "a senha é inválida para o cliente 5521",
+    "password must have 8 characters",
+    "password is 8 characters long",
+    "Invalid token. 3000 calls are left",
+    "token 401 Unauthorized",
+    '{"error": "bad token ", "code": 5521}',
+    "GET /search?q=basic%20shirt failed",
     "timed out",
     "ERP: 503",
     "Basic authentication failed",
@@ -126,7 +151,8 @@ def test_check_digits_tell_a_tax_number_from_another_number(text: str, is_one: b
 
 PIECES = st.sampled_from(
     ["token", "senha", "=", ": ", '"', "'", "\\", "[", "{", "}", "]", "(", "<", ">", "@", "://", "Bearer ", "eyJabcde.",
-     "cookie: ", "authorization: ", "abc", "9", " ", "\n", ".", "-", "--password ", "CPF ", "52998224725", "&key=", MASK,
+     "cookie: ", "authorization: ", "abc", "9", " ", "\n", ".", "-", "--password ", "CPF ", "52998224725", ")", " is ", " é ",
+     "Bearer%20", "abc1", "&key=", MASK,
      "value", ",", "%40", "a.b", "/", "?"]
 )  # fmt: skip
 
@@ -147,6 +173,10 @@ SPELLINGS = [
     lambda secret: f"Authorization: Bearer {secret}",
     lambda secret: f"<senha>{secret}</senha>",
     lambda secret: f"--api-key {secret}",
+    lambda secret: f"the password is {secret}",
+    lambda secret: f"the app_key ({secret})",
+    lambda secret: f"A chave (APP_KEY) [{secret}]",
+    lambda secret: f"/x?a=Bearer%20{secret.replace('!', '.').replace('*', '.')}",
     lambda secret: f"X-Api-Key: {secret}\r\nHost: erp.example",
 ]
 
@@ -171,7 +201,7 @@ def test_any_text_can_be_redacted(text: str) -> None:
     "piece",
     ["a", "password", "://a:", "token=", 'secret="', "1.1.1", "@", "-_", "Bearer ", "<", "<token ", "{", "token={", "token=[",
      "eyJa", "-----BEGIN PRIVATE KEY-----", "?key=", "a@", "1", "cookie:", "authorization: a", "\\", '\\"token', "--token",
-     MASK, "cpf 1"],
+     MASK, "cpf 1", "password ", "password is ", "password a", "token (", "token '", "(token) ", "Bearer%20", "Bearer+", "Bearer%2B"],
 )  # fmt: skip
 def test_a_megabyte_of_anything_takes_time_that_grows_with_its_length_alone(piece: str) -> None:
     # A search that grows with the square of the text would take hours.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -108,3 +110,19 @@ def test_a_record_survives_being_written_down(ahead: float, failures: list[float
 @pytest.mark.parametrize("text", [None, "", "[]", "{", '{"ahead":"x"}', '{"failures":[null]}', '"text"', "7"])
 def test_a_damaged_record_counts_as_a_blank_one(text: str | None) -> None:
     assert pacing.decode(text) == BLANK
+
+
+def test_a_retry_may_go_on_when_enough_failing_answers_no_longer_count() -> None:
+    pace = Pace(failures=tuple(START + number for number in range(8)))
+    now = START + 10
+    assert pacing.failures_left(pace, OMIE, now, fresh=False) == 0
+    opens = pacing.exhausted_until(pace, OMIE, now, fresh=False)
+    assert opens == START + 1 + 1800
+    assert pacing.exhausted_until(pace, OMIE, now) is None
+    assert pacing.failures_left(pace, OMIE, opens - 0.5, fresh=False) == 0
+    assert pacing.exhausted_until(pace, OMIE, opens, fresh=False) is None
+
+
+def test_where_all_is_kept_for_fresh_work_a_retry_never_goes_on() -> None:
+    kept = Limits(budget=ErrorBudget(failures=2, seconds=60, keep=2))
+    assert pacing.exhausted_until(BLANK, kept, START, fresh=False) == math.inf

@@ -12,8 +12,10 @@ import pytest
 
 from dlq_console.clock import utc_now
 from dlq_console.resilience.breaker import CircuitState
+from dlq_console.resilience.pacing import ErrorBudget, Limits, Pace
 from dlq_console.store import door_acts, doors, queries, scopes
 from dlq_console.store.doors import Door
+from dlq_console.store.limits import KindLimits, encode
 from dlq_console.store.queries.events import MAX_HISTORY
 from dlq_console.store.scope_names import account_scope, method_scope
 from dlq_console.store.store import Store
@@ -24,7 +26,7 @@ def one(store: Store, **values: Any) -> int:
     return fill(store, [{"status": "pending"} | values])[0]
 
 
-def publish(store: Store, kind: str, provider: str | None = None) -> None:
+def publish(store: Store, kind: str, provider: str | None = None, limits: str | None = None) -> None:
     put(
         store,
         "kind",
@@ -33,6 +35,7 @@ def publish(store: Store, kind: str, provider: str | None = None) -> None:
         max_attempts=6,
         timeout=60.0,
         provider=provider,
+        limits=limits,
         published_at=utc_now(),
     )
 
@@ -265,3 +268,46 @@ def test_an_event_behind_a_circuit_in_test_waits_for_the_probe(store: Store) -> 
     assert waits(store, event_id)[0] == "account_closed"
     store.clock.advance(121)
     assert waits(store, event_id) == ("probe", None)
+
+
+def test_an_event_of_an_account_that_may_run_nothing_waits_for_a_higher_limit(store: Store) -> None:
+    live_worker(store)
+    event_id = one(store, status="failed", next_run_at=utc_now() + timedelta(minutes=5))
+    scopes.limit_account(store, "filial-sp", 0)
+    assert waits(store, event_id) == ("limit", None)
+    with store.write() as connection:
+        paused = door_acts.paused(by="joana", note=None, seconds=None)
+        doors.change(store, connection, account_scope("filial-sp"), paused)
+    assert waits(store, event_id) == ("account_closed", None), "whoever paused it has more to tell"
+    scopes.limit_account(store, "filial-rj", 1)
+    assert waits(store, one(store, account="filial-rj")) == (None, None)
+
+
+@pytest.mark.parametrize("reach", ["method", "account"])
+def test_a_retry_waits_while_only_what_is_kept_for_fresh_work_is_left(store: Store, reach: str) -> None:
+    live_worker(store)
+    budget = Limits(budget=ErrorBudget(failures=3, seconds=1800, keep=2))
+    limits = {
+        "method": KindLimits(provider="omie", method=budget),
+        "account": KindLimits(provider="omie", account=budget),
+    }[reach]
+    publish(store, "order.create", provider="omie", limits=encode(limits))
+    fresh, retried, live_again = (
+        one(store, **more) for more in ({}, {"priority": 1}, {"total_attempts": 1, "attempts": 1})
+    )
+    assert waits(store, retried) == (None, None)
+
+    def refused(door: Door, now: float) -> Door:
+        return replace(door, limited=True, pace=Pace(failures=(now - 100,)))
+
+    scope = {"method": method_scope("filial-sp", "order.create"), "account": account_scope("filial-sp")}[
+        reach
+    ]
+    with store.write() as connection:
+        doors.change(store, connection, scope, refused)
+    assert waits(store, fresh) == (None, None)
+    for event_id in (retried, live_again):
+        reason, until = waits(store, event_id)
+        assert reason == "reserve"
+        assert until is not None
+        assert timedelta(seconds=1600) < until - utc_now() <= timedelta(seconds=1700)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from flask import Flask
+from flask_babel import force_locale
 
 from dlq_console.errors import RateLimited
 from dlq_console.hub.policy import Policy
-from dlq_console.store import queries
+from dlq_console.store import queries, scopes
+from dlq_console.web.waiting import waiting
 from tests.web.desk import Desk
 from tests.web.refusals import refusal
 from tests.web.visitor import Tags, Visitor, path_of, read
@@ -212,3 +215,37 @@ def test_what_a_provider_said_to_another_account_is_not_told(app: Flask, desk: D
         text = read(rita.get(path).text)
         assert "provider block" in text
         assert "Silva" not in text
+
+
+@pytest.mark.parametrize(
+    ("waiting_for", "until", "english", "portuguese"),
+    [
+        (
+            "limit",
+            None,
+            "Waiting for: a higher limit (the account may run 0 events at once).",
+            "um limite maior (a conta pode executar 0 eventos ao mesmo tempo).",
+        ),
+        (
+            "reserve",
+            datetime(2026, 3, 1, 12, tzinfo=UTC),
+            "room for a retry (the failing answers that the ERP still puts up with are kept for new events) until ",
+            "espaço para uma nova tentativa (as respostas com falha que o ERP ainda tolera ficam para eventos novos)",
+        ),
+    ],
+)
+def test_an_event_that_no_door_holds_up_says_what_it_waits_for(
+    desk: Desk, app: Flask, waiting_for: str, until: datetime | None, english: str, portuguese: str
+) -> None:
+    event = replace(desk.hub.get(desk.add("1")), waiting_for=waiting_for, waiting_until=until)
+    with app.test_request_context("/"):
+        with force_locale("en"):
+            assert english in waiting(event)
+        with force_locale("pt_BR"):
+            assert portuguese in waiting(event)
+
+
+def test_an_event_of_a_stopped_account_says_so_on_its_page(desk: Desk, maria: Visitor) -> None:
+    scopes.limit_account(desk.hub.store, "filial-sp", 0)
+    text = read(maria.get(f"/events/{desk.add('1')}").text)
+    assert "Waiting for: a higher limit (the account may run 0 events at once)." in text

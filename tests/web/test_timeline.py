@@ -69,6 +69,19 @@ def test_a_call_that_never_left_and_one_without_an_answer_are_told_apart(desk: D
     assert "It may have been applied or not." in timeline(maria, lost)
 
 
+def test_only_a_verdict_that_closed_something_says_what_it_concerns(desk: Desk, maria: Visitor) -> None:
+    timed_out = desk.failed("1", error=TimeoutError("read timed out"), policy=RETRIED)
+    assert "It concerns" not in timeline(maria, timed_out)
+    desk.answers["2"] = refusal(401, {"error": "invalid_client"})
+    log_in = desk.add("2", account="filial-rj", policy=RETRIED)
+    desk.hub.run(log_in)
+    # Where the session is made anew first, nothing is paused yet.
+    assert "It concerns" not in timeline(maria, log_in)
+    desk.hub.clock.advance(5)
+    assert desk.hub.run(log_in).reason == "auth"
+    assert timeline(maria, log_in).count("It concerns the whole account.") == 1
+
+
 def test_the_verifier_and_what_it_found_are_told(desk: Desk, maria: Visitor) -> None:
     found = {"answer": "unknown"}
     hub = desk.hub

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping
 
+from dlq_console.resilience import pacing
 from dlq_console.resilience.breaker import CircuitState
 from dlq_console.resilience.breaker.rules import effective_state
 from dlq_console.store import doors
+from dlq_console.store.claim_sql import LIVE
 from dlq_console.store.cursors import MAX_ID
-from dlq_console.store.doors import PROBING
+from dlq_console.store.doors import NEVER, PROBING
 from dlq_console.store.events import (
     EVENT_COLUMNS,
     SUMMARY_COLUMNS,
@@ -25,6 +28,7 @@ from dlq_console.store.events import (
     read_time,
 )
 from dlq_console.store.lanes import head_of
+from dlq_console.store.limits import decode
 from dlq_console.store.presence import DEAD_AFTER
 from dlq_console.store.queries.doors import told
 from dlq_console.store.queries.pages import summary
@@ -63,7 +67,8 @@ SELECT {columns},
         SELECT 1 FROM {{scope}} s WHERE s.guarded = {PROBING}
             AND ((s.type = 'account' AND s.name = e.account) OR ({_METHOD}))
     ) AS probing,
-    k.name AS handled, k.provider AS provider, {{now}} AS now,
+    (SELECT s.max_running FROM {{scope}} s WHERE s.type = 'account' AND s.name = e.account) AS max_running,
+    e.priority AS priority, k.name AS handled, k.provider AS provider, k.limits AS limits, k.timeout AS timeout, {{now}} AS now,
     EXISTS (SELECT 1 FROM {{kind}}) AS any_handled,
     EXISTS (
         SELECT 1 FROM {{worker}} w WHERE w.heartbeat_at > {{now}} - {{interval[{DEAD_AFTER}]}}
@@ -109,11 +114,17 @@ def _waiting(store: Store, connection: Connection, row: RowMapping, accounts: Ac
         "pace": row["pace_until"],
     }
     closed = [(until, name) for name, value in known.items() if (until := read_time(value))]
-    if closed:
-        until, name = max(closed)
+    last = max(closed, default=None)
+    # That nothing may run at once does not end by itself.
+    if row["max_running"] == 0 and (last is None or last[0].timestamp() < NEVER):
+        return {"waiting_for": "limit"}
+    if last is not None:
+        until, name = last
         return {"waiting_for": name, "waiting_until": until} | _cause(store, connection, name, row, accounts)
     if not row["worker_alive"]:
         return {"waiting_for": "no_worker"}
+    if kept := _kept_for_fresh(store, connection, row):
+        return kept
     return {"waiting_for": "probe"} if row["probing"] and _in_test(store, connection, row) else {}
 
 
@@ -134,6 +145,26 @@ def _cause(
         "waiting_cause": first.cause,
         "waiting_reason": first.reason,
         "waiting_by": first.by,
+    }
+
+
+def _kept_for_fresh(store: Store, connection: Connection, row: RowMapping) -> dict[str, Any]:
+    """Whether all failing answers that may still be risked are kept for work that was never run, and until when."""
+    now = read_time(row["now"])
+    if row["limits"] is None or now is None or (row["priority"] == LIVE and row["total_attempts"] == 0):
+        return {}
+    limits = decode(row["limits"], row["provider"], row["timeout"])
+    waits = []
+    for name, allowed in (("method_closed", limits.method), ("account_closed", limits.account)):
+        door = doors.look(store, connection, _SCOPES[name](row)) if allowed.budget else None
+        if door is not None:
+            waits.append(pacing.exhausted_until(door.pace, allowed, now.timestamp(), fresh=False))
+    until = max((wait for wait in waits if wait is not None), default=None)
+    if until is None:
+        return {}
+    return {
+        "waiting_for": "reserve",
+        "waiting_until": datetime.fromtimestamp(until, UTC) if until < NEVER else None,
     }
 
 
