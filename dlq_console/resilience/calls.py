@@ -7,6 +7,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from types import FunctionType
@@ -110,6 +111,31 @@ async def off_the_loop(
         raise
 
 
+async def to_the_end(state: SharedState, work: Callable[[], Result]) -> Result:
+    """As `off_the_loop`, for what must be done whatever becomes of the task, such as giving back what it holds.
+
+    A cancellation that comes meanwhile, of asyncio or of a scope, is raised when the work is over.
+    """
+    if state.local:
+        return work()
+    once = _Once(work)
+    cancelled: BaseException | None = None
+    try:
+        # A scope is kept out by the shield; `Task.cancel` passes it, before the work has begun or in its midst.
+        with anyio.CancelScope(shield=True):
+            while not once.is_over:
+                try:
+                    await anyio.to_thread.run_sync(once.do, limiter=_limiter())
+                except anyio.get_cancelled_exc_class() as error:
+                    cancelled = error
+    finally:
+        if not once.is_over:  # the event loop itself is gone
+            threading.Thread(target=once.do, daemon=True).start()
+    if cancelled is not None:
+        raise cancelled
+    return once.result()
+
+
 def _limiter() -> anyio.CapacityLimiter:
     try:
         return _waiting.get()
@@ -117,6 +143,34 @@ def _limiter() -> anyio.CapacityLimiter:
         limiter = anyio.CapacityLimiter(_WAITING_THREADS)
         _waiting.set(limiter)
         return limiter
+
+
+class _Once(Generic[Result]):
+    """Work that is done once, however often and from however many threads it is asked for."""
+
+    def __init__(self, work: Callable[[], Result]) -> None:
+        self._work = work
+        self._lock = threading.Lock()
+        self._made: Future[Result] = Future()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has been done, or has failed."""
+        return self._made.done()
+
+    def do(self) -> None:
+        """Do the work, or wait until it is done in another thread."""
+        with self._lock:
+            if self.is_over:
+                return
+            try:
+                self._made.set_result(self._work())
+            except BaseException as error:  # noqa: BLE001 - handed to the task, which judges it
+                self._made.set_exception(error)
+
+    def result(self) -> Result:
+        """What came of it; raises what it raised."""
+        return self._made.result()
 
 
 class _Handover(Generic[Result]):

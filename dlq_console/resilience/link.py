@@ -83,6 +83,7 @@ class Link:
         self._seen: dict[tuple[str, str], Seen] = {}
         self._kinds: dict[str, Kind[Any]] = {}
         self._jobs: set[Job] = set()
+        self._failing: set[Job] = set()
         self._thread: threading.Thread | None = None
         self._wake = threading.Event()
         self._stopping = False
@@ -149,6 +150,21 @@ class Link:
         if kind.remembered:
             self._learn(kind, name, kept[0], monotonic())
         return answer
+
+    def done_unless_away(self, kind: Kind[Record], name: str, change: Changing[Record, object]) -> bool:
+        """Change a record of the shared state itself; False when it is away and the change must be tried again.
+
+        For the background: while the state is away it does not wait each time, and tells of the loss once.
+        """
+        if not self.state.local and not self._may_ask():
+            return False
+        try:
+            self.state.change(kind, name, change)
+        except StoreUnavailable as error:
+            self._lost(error)
+            return False
+        self._found()
+        return True
 
     def at_hand(self, kind: Kind[Record], name: str) -> Seen | None:
         """What is known of a record without waiting; None where the state must be asked (see `look`)."""
@@ -316,17 +332,27 @@ class Link:
 
     def _do_jobs(self) -> bool:
         with self._lock:
-            jobs = list(self._jobs)
+            # What is kept while it is being done stays kept.
+            jobs, self._jobs = self._jobs, set()
         for job in jobs:
-            try:
-                if job.tick():
-                    continue
-            except Exception:
-                logger.exception("A background job of the resilience library failed; it will be tried again.")
-                continue
-            with self._lock:
-                self._jobs.discard(job)
+            if self._do(job):
+                with self._lock:
+                    self._jobs.add(job)
         return bool(jobs)
+
+    def _do(self, job: Job) -> bool:
+        """Do a job; whether something is left. Its failure is told once, until it is done again."""
+        try:
+            left = job.tick()
+        except Exception:
+            if job not in self._failing:
+                self._failing.add(job)
+                logger.exception("A background job of the resilience library failed; it will be tried again.")
+            return True
+        if job in self._failing:
+            self._failing.discard(job)
+            logger.info("The background job of the resilience library is done again.")
+        return left
 
 
 #: The attribute of a state that holds its link, so that both are gone together.

@@ -15,12 +15,11 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-import anyio
-
 from dlq_console.clock import monotonic
+from dlq_console.errors import StoreUnavailable
 from dlq_console.resilience import checks, queue_rules
 from dlq_console.resilience.backpressure import identified
-from dlq_console.resilience.calls import off_the_loop
+from dlq_console.resilience.calls import off_the_loop, to_the_end
 from dlq_console.resilience.errors import StillRunningError
 from dlq_console.resilience.leases import Lease, new_token, renewed
 from dlq_console.resilience.link import link_to
@@ -64,10 +63,13 @@ class WorkRegister:
         self._lease = lease
         self._lock = threading.Lock()
         self._held: dict[tuple[str, str], float] = {}
+        self._unsaid: set[tuple[str, str]] = set()
 
     @contextmanager
     def hold(self, id_: str) -> Iterator[None]:
         """The work is under way while the block lasts, however it ends; only a dead process leaves an orphan.
+
+        When the state is away at the end, that is said in the background; the block ends as it would have.
 
         Raises:
             StillRunningError: it is under way elsewhere.
@@ -88,8 +90,7 @@ class WorkRegister:
         try:
             yield
         finally:
-            with anyio.CancelScope(shield=True):
-                await off_the_loop(self._state, end)
+            await to_the_end(self._state, end)
 
     def orphans(self) -> list[str]:
         """The work whose process has died; what an `OrphanScanner` is to find."""
@@ -97,15 +98,24 @@ class WorkRegister:
         return [id_ for id_, lease in (reading.record or {}).items() if lease.expires <= reading.now]
 
     def tick(self) -> bool:
-        """Show a sign of life of the work under way; in the background."""
+        """Show a sign of life of the work under way, and say of what has ended; in the background."""
         with self._lock:
             late = [held for held, at in self._held.items() if monotonic() - at > self._lease / 3]
+            unsaid = list(self._unsaid)
+        for id_, token in unsaid:
+            ended = partial(_ended, id_=id_, token=token)
+            if not self._link.done_unless_away(WORK, self.name, ended):
+                return True
+            with self._lock:
+                self._unsaid.discard((id_, token))
         for id_, token in late:
-            self._state.change(WORK, self.name, partial(_renewed, id_=id_, token=token))
+            renew = partial(_renewed, id_=id_, token=token)
+            if not self._link.done_unless_away(WORK, self.name, renew):
+                return True
             with self._lock:
                 if (id_, token) in self._held:
                     self._held[id_, token] = monotonic()
-        return bool(self._held)
+        return bool(self._held or self._unsaid)
 
     def _begin(self, id_: str, token: str) -> None:
         begin = partial(_begun, id_=id_, token=token, lease=self._lease)
@@ -119,9 +129,16 @@ class WorkRegister:
         self._link.keep(self)
 
     def _end(self, id_: str, token: str) -> None:
+        """Say that the work has ended; said in the background when the state is away now."""
         with self._lock:
             self._held.pop((id_, token), None)
-        self._state.change(WORK, self.name, partial(_ended, id_=id_, token=token))
+        try:
+            self._state.change(WORK, self.name, partial(_ended, id_=id_, token=token))
+        except StoreUnavailable as away:
+            logger.warning('"%s" %s has ended, but that cannot be kept yet: %s', self.name, id_, away)
+            with self._lock:
+                self._unsaid.add((id_, token))
+            self._link.keep(self)
 
 
 def _begun(

@@ -16,7 +16,7 @@ from dlq_console.clock import monotonic
 from dlq_console.errors import StoreUnavailable
 from dlq_console.resilience import checks, queue_rules
 from dlq_console.resilience.backpressure import read_item
-from dlq_console.resilience.calls import is_async, off_the_loop, owner
+from dlq_console.resilience.calls import is_async, off_the_loop, owner, to_the_end
 from dlq_console.resilience.errors import StillRunningError
 from dlq_console.resilience.leases import new_token
 from dlq_console.resilience.link import link_to
@@ -152,7 +152,9 @@ class RecoveryConsumer:
         with self._lock:
             late = [token for token, at in self._held.items() if monotonic() - at > self._lease / 3]
         for token in late:
-            self._state.change(QUEUES, self.name, partial(queue_rules.renew, token=token))
+            renew = partial(queue_rules.renew, token=token)
+            if not self._link.done_unless_away(QUEUES, self.name, renew):
+                return True
             with self._lock:
                 if token in self._held:
                     self._held[token] = monotonic()
@@ -208,8 +210,7 @@ class RecoveryConsumer:
         except Exception as raised:  # noqa: BLE001 - whatever an item ends with, the consumer goes on
             error = raised
         finally:
-            with anyio.CancelScope(shield=True):
-                done = await off_the_loop(self._state, partial(self._ended, item, token, error))
+            done = await to_the_end(self._state, partial(self._ended, item, token, error))
         return done
 
     def _error_of(self, item: Item, handle: Callable[[], Any]) -> BaseException | None:

@@ -73,7 +73,7 @@ def test_the_console_is_served_and_stops_when_told(both: CommandLine, start_chil
     assert beyond is not None
     assert beyond[0] in (400, 414)
     console.send(signal.SIGTERM)
-    assert console.wait_for_exit(20) == 0
+    assert console.wait_for_exit(60) == 0
 
 
 def test_without_a_secret_key_nothing_is_served_and_the_way_to_make_one_is_told(run: CommandLine) -> None:

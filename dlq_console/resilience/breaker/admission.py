@@ -5,11 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-import anyio
-
 from dlq_console.clock import monotonic
 from dlq_console.resilience.breaker.window import GOOD, Evidence
-from dlq_console.resilience.calls import off_the_loop
+from dlq_console.resilience.calls import to_the_end
 
 if TYPE_CHECKING:
     from dlq_console.resilience.breaker.breaker import CircuitBreaker
@@ -63,7 +61,7 @@ class Admission:
         self._tell(self._end())
 
     async def asucceeded(self) -> None:
-        """As `succeeded`, for async code."""
+        """As `succeeded`, for async code; told also when the task is being cancelled."""
         await self._atell(self._note(GOOD))
 
     async def afailed(self, error: BaseException) -> None:
@@ -92,5 +90,4 @@ class Admission:
 
     async def _atell(self, evidence: Evidence | None) -> None:
         if evidence is not None:
-            with anyio.CancelScope(shield=True):
-                await off_the_loop(self._breaker.shared_state, partial(self._breaker.tell, self, evidence))
+            await to_the_end(self._breaker.shared_state, partial(self._breaker.tell, self, evidence))

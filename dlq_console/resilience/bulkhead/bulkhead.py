@@ -22,7 +22,7 @@ from dlq_console.resilience import budget, checks
 from dlq_console.resilience.bulkhead import rules
 from dlq_console.resilience.bulkhead.config import BulkheadConfig
 from dlq_console.resilience.bulkhead.rules import BULKHEADS, Answer, BulkheadRecord, Granted, Waiting
-from dlq_console.resilience.calls import is_async, no_awaitable, off_the_loop, owner
+from dlq_console.resilience.calls import is_async, no_awaitable, off_the_loop, owner, to_the_end
 from dlq_console.resilience.errors import BulkheadFullError, BulkheadTimeoutError
 from dlq_console.resilience.leases import new_token
 from dlq_console.resilience.link import link_to
@@ -52,8 +52,7 @@ class Held:
 
     async def arelease(self) -> None:
         """As `release`, for async code; is done also when the task is being cancelled."""
-        with anyio.CancelScope(shield=True):
-            await off_the_loop(self._bulkhead.shared_state, self.release)
+        await to_the_end(self._bulkhead.shared_state, self.release)
 
 
 class Bulkhead:
@@ -180,8 +179,7 @@ class Bulkhead:
         except BulkheadFullError:
             raise
         except BaseException:
-            with anyio.CancelScope(shield=True):
-                await off_the_loop(state, partial(self._leave, token))
+            await to_the_end(state, partial(self._leave, token))
             raise
 
     def give_back(self, held: Held) -> None:

@@ -13,8 +13,6 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Literal
 
-import anyio
-
 from dlq_console.clock import monotonic
 from dlq_console.errors import (
     ConfigurationError,
@@ -26,7 +24,7 @@ from dlq_console.errors import (
     StoreUnavailable,
 )
 from dlq_console.resilience import checks
-from dlq_console.resilience.calls import Replay, is_interrupt, is_local, off_the_loop, owner
+from dlq_console.resilience.calls import Replay, is_interrupt, is_local, off_the_loop, owner, to_the_end
 from dlq_console.resilience.errors import BudgetExceededError, BulkheadTimeoutError, StillRunningError
 from dlq_console.resilience.idempotency import rules
 from dlq_console.resilience.idempotency.rules import (
@@ -169,11 +167,9 @@ class IdempotentCalls:
         try:
             result = await call()
         except BaseException as error:
-            with anyio.CancelScope(shield=True):
-                await off_the_loop(self._state, partial(self._failed, key, token, error))
+            await to_the_end(self._state, partial(self._failed, key, token, error))
             raise
-        with anyio.CancelScope(shield=True):
-            await off_the_loop(self._state, partial(self._succeeded, key, token, result))
+        await to_the_end(self._state, partial(self._succeeded, key, token, result))
         return result
 
     def look(self, key: str) -> Claim | None:
@@ -191,11 +187,14 @@ class IdempotentCalls:
             late = [held for held, at in self._running.items() if monotonic() - at > self._lease / 3]
             unsaid = dict(self._unsaid)
         for (key, token), change in unsaid.items():
-            self._state.change(CLAIMS, self._record(key), change)
+            if not self._link.done_unless_away(CLAIMS, self._record(key), change):
+                return True
             with self._lock:
                 self._unsaid.pop((key, token), None)
         for key, token in late:
-            self._state.change(CLAIMS, self._record(key), partial(rules.renew, token=token))
+            renew = partial(rules.renew, token=token)
+            if not self._link.done_unless_away(CLAIMS, self._record(key), renew):
+                return True
             with self._lock:
                 if (key, token) in self._running:
                     self._running[key, token] = monotonic()
@@ -284,6 +283,7 @@ class IdempotentCalls:
             logger.warning('"%s" has ended, but that cannot be kept yet: %s', self._record(key), away)
             with self._lock:
                 self._unsaid[key, token] = change
+            self._link.keep(self)
             return True
         finally:
             with self._lock:
