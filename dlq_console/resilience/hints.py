@@ -17,14 +17,21 @@ _DIGITS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?", re.ASCII)
 def retry_after_of(error: BaseException) -> float | None:
     """Seconds from the error's `retry_after`, or from the Retry-After header of the response it carries.
 
-    A hint that is negative, not finite, in the past or no number at all is none.
+    A hint that is negative, not finite, in the past or no number at all is none; so is one that cannot be read.
     """
+    try:
+        return parse_retry_after(_hint_of(error))
+    except Exception:  # noqa: BLE001 - properties of a client's error may raise; the caller gets the error itself
+        return None
+
+
+def _hint_of(error: BaseException) -> Any:
     hint = getattr(error, "retry_after", None)
     if hint is None:
         headers = getattr(getattr(error, "response", None), "headers", None)
         if isinstance(headers, Mapping):
             hint = headers.get("Retry-After") or headers.get("retry-after")
-    return parse_retry_after(hint)
+    return hint
 
 
 def parse_retry_after(hint: Any, now: datetime | None = None) -> float | None:

@@ -151,7 +151,7 @@ class Link:
             self._learn(kind, name, kept[0], monotonic())
         return answer
 
-    def done_unless_away(self, kind: Kind[Record], name: str, change: Changing[Record, object]) -> bool:
+    def done_unless_away(self, kind: Kind[Record], name: str, change: Changing[Record, Any]) -> bool:
         """Change a record of the shared state itself; False when it is away and the change must be tried again.
 
         For the background: while the state is away it does not wait each time, and tells of the loss once.

@@ -225,6 +225,37 @@ def test_the_header_of_an_answer_counts_when_it_makes_sense(
     assert low <= breaker.stats()["retry_after"] <= high
 
 
+class UnreadableError(ServiceError):
+    """As of a client whose properties raise while there is nothing in them."""
+
+    @property
+    def retry_after(self) -> float:
+        raise RuntimeError("nothing was set")
+
+
+class AnswerlessError(ServiceError):
+    """The same for the answer of the service."""
+
+    @property
+    def response(self) -> Response | None:  # type: ignore[override]  # read-only, as clients have it
+        raise RuntimeError("nothing was set")
+
+
+@pytest.mark.parametrize("error", [UnreadableError, AnswerlessError])
+def test_an_error_that_cannot_be_read_reaches_the_caller_and_its_probe_gives_the_permit_back(
+    error: type[ServiceError],
+) -> None:
+    clock = FrozenClock()
+    breaker = CircuitBreaker("erp", CONFIG, state=MemoryState(clock))
+    for _ in range(3):
+        with pytest.raises(error):
+            breaker.call(fail, error())
+    clock.advance(31)
+    with pytest.raises(error):
+        breaker.call(fail, error())
+    assert (breaker.stats()["state"], breaker.stats()["probes"]) == ("open", 0)
+
+
 def test_no_lock_is_held_during_the_call(breaker: CircuitBreaker) -> None:
     both = threading.Barrier(2, timeout=10)
     threads = [threading.Thread(target=breaker.call, args=(both.wait,)) for _ in range(2)]

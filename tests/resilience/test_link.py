@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, ClassVar
 
 import pytest
@@ -162,3 +163,42 @@ async def test_what_work_raises_reaches_its_task_and_nothing_is_taken_back(slow:
     assert await off_the_loop(slow, lambda: 7, undo=undone.append) == 7
     assert await off_the_loop(MemoryState(), threading.get_ident) == threading.get_ident()
     assert undone == []
+
+
+# Jobs in the background
+
+
+class Repeated:
+    """A job that does what the test says."""
+
+    def __init__(self, do: Callable[[int], bool]) -> None:
+        self.times = 0
+        self._do = do
+
+    def tick(self) -> bool:
+        """Once more."""
+        self.times += 1
+        return self._do(self.times)
+
+
+def test_a_job_that_goes_on_failing_is_told_once_and_once_that_it_is_done_again(
+    slow: SlowState, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="dlq_console.resilience.link")
+    job = Repeated(lambda times: times < 6 and 1 // (times > 4) > 0)
+    link_to(slow).keep(job)
+    wait_until(lambda: len(caplog.records) > 1 and job.times == 6, 20, "the last time")
+    assert [record.levelname for record in caplog.records] == ["ERROR", "INFO"]
+
+
+def test_a_job_that_is_asked_for_while_it_ends_is_done_once_more(slow: SlowState) -> None:
+    link = link_to(slow)
+
+    def asked_for_meanwhile(times: int) -> bool:
+        if times < 3:
+            link.keep(job)
+        return False
+
+    job = Repeated(asked_for_meanwhile)
+    link.keep(job)
+    wait_until(lambda: job.times == 3, 20, "the third time")

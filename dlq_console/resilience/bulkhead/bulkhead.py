@@ -76,6 +76,7 @@ class Bulkhead:
         self._tally = Tally(self._link, f"bulkhead {name}")
         self._lock = threading.Lock()
         self._held: dict[str, float] = {}
+        self._unsaid: set[str] = set()
 
     @property
     def shared_state(self) -> SharedState:
@@ -189,20 +190,31 @@ class Bulkhead:
                 return
         release = partial(rules.release, token=held.token)
         stood = self._link.change(BULKHEADS, self.name, release, begin_local=_own)
-        if not stood and held.epoch == self._link.epoch:
+        if held.epoch != self._link.epoch:
+            # The state was away since it was taken: what was freed now may have been the local slot alone.
+            with self._lock:
+                self._unsaid.add(held.token)
+            self._link.keep(self)
+        elif not stood:
             self._tally.add("overran")
             logger.warning("bulkhead %s: a call outlived the lease of its slot", self.name)
 
     def tick(self) -> bool:
-        """Renew the slots of long calls; in the background."""
+        """Renew the slots of long calls, and free those that could not be freed; in the background."""
         now, lease = monotonic(), self.config.lease
         with self._lock:
+            unsaid = list(self._unsaid)
             late = [token for token, renewed in self._held.items() if now - renewed > lease / 3]
         if late:
             self._link.change(BULKHEADS, self.name, partial(rules.renew, tokens=late), begin_local=_own)
             with self._lock:
                 self._held.update({token: now for token in late if token in self._held})
-        return bool(self._held)
+        for token in unsaid:
+            if not self._link.done_unless_away(BULKHEADS, self.name, partial(rules.release, token=token)):
+                break
+            with self._lock:
+                self._unsaid.discard(token)
+        return bool(self._held or self._unsaid)
 
     def _ask(self, token: str, deadline: float) -> tuple[Answer, int]:
         limit = self._limit()
