@@ -42,7 +42,7 @@ def test_an_account_is_paused_and_resumed(desk: Desk, ci: Program) -> None:
     assert desk.hub.get(desk.add("1")).waiting_by == "token:operator-0"
     assert ci.post("/accounts/filial-sp/resume").get_json()["cause"] is None
     body = problem(ci.post("/accounts/filial-sp/resume"), 409)
-    assert body["detail"] == "The account filial-sp is not paused."
+    assert body["detail"] == "The account filial-sp is neither paused nor closed by its provider."
 
 
 def test_an_account_with_a_slash_in_its_name_is_reached(desk: Desk, ci: Program) -> None:
