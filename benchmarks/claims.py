@@ -20,13 +20,14 @@ from benchmarks.processes import Start, in_processes
 from benchmarks.report import Report, arguments, load, milliseconds, percentile
 from benchmarks.rows import ACCOUNTS, Group, fill
 from dlq_console.clock import monotonic
-from dlq_console.store import claims, presence, scopes, transitions
+from dlq_console.store import claims, presence, transitions
 from dlq_console.store.claims import ReadyAccount
 from dlq_console.store.events import EVENT_COLUMNS, Event
 from dlq_console.store.migrate import upgrade
 from dlq_console.store.store import Store
 from dlq_console.workers.runner import READY_USED
 from tests.services.postgres import DURABLE, PostgresServer
+from tests.store import closing
 
 WORKERS = 4
 BATCH = 50
@@ -133,7 +134,7 @@ def _beside(bare: float) -> str:
 def closed_account(report: Report, url: str, store: Store) -> None:
     """Claims of others while 100,000 due events wait at a closed door."""
     with store.write() as connection:
-        scopes.close(store, connection, "account", CLOSED, 3_600, "closed for the benchmark")
+        closing.close(store, connection, "account", CLOSED, 3_600, "closed for the benchmark")
     for workers in (1, WORKERS):
         seen = in_processes(workers, look_and_claim, url, 2_000 // workers)
         looks = [look for each in seen for look, _ in each]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 import click
 
 from dlq_console.cli.common import Command, actor, as_json, complain, moment, open_hub, print_table
-from dlq_console.errors import ActionNotAllowed, EventNotFound, StoreUnavailable
+from dlq_console.errors import EventNotFound, StoreUnavailable
 from dlq_console.hub.door_figures import account_figures, breaker_figures
 from dlq_console.hub.doors import circuit_scope, circuits
 from dlq_console.hub.services import BREAKERS, last_seen, read_services, service_of, together
@@ -89,31 +89,21 @@ def pause(name: str, minutes: float | None, note: str | None) -> None:
 @accounts.command("resume")
 @click.argument("name")
 @note_option
-def resume(name: str, note: str | None) -> int:
+def resume(name: str, note: str | None) -> None:
     """Let events of the paused account NAME start again."""
     with open_hub() as hub:
-        try:
-            hub.resume_account(name, actor=actor(), note=note)
-        except ActionNotAllowed as error:
-            complain(str(error))
-            return 1
+        hub.resume_account(name, actor=actor(), note=note)
     click.echo(f"{name} goes on.")
-    return 0
 
 
 @accounts.command("open-provider")
 @click.argument("name")
 @note_option
-def open_provider(name: str, note: str | None) -> int:
+def open_provider(name: str, note: str | None) -> None:
     """Let events go to provider NAME again, which had closed itself for all accounts."""
     with open_hub() as hub:
-        try:
-            hub.open_provider(name, actor=actor(), note=note)
-        except ActionNotAllowed as error:
-            complain(str(error))
-            return 1
+        hub.open_provider(name, actor=actor(), note=note)
     click.echo(f"{name} is open.")
-    return 0
 
 
 @accounts.command("set")
@@ -174,43 +164,39 @@ def _breaker_row(name: str, breaker: dict[str, Any]) -> tuple[object, ...]:
 @click.argument("name")
 @minutes_option("reset")
 @note_option
-def force_open(name: str, minutes: float | None, note: str | None) -> int:
+def force_open(name: str, minutes: float | None, note: str | None) -> None:
     """Let nothing start behind breaker NAME, whatever its calls say."""
-    with open_hub() as hub:
-        if not _is_known(hub, name):
-            return _unknown(name)
-        hub.force_breaker(name, "open", actor=actor(), note=note, seconds=minutes and minutes * 60)
-    click.echo(f"{name} is held open.")
-    return 0
+    _hold(name, "open", minutes, note)
 
 
 @breakers.command("force-closed")
 @click.argument("name")
 @minutes_option("reset")
 @note_option
-def force_closed(name: str, minutes: float | None, note: str | None) -> int:
+def force_closed(name: str, minutes: float | None, note: str | None) -> None:
     """Let everything start behind breaker NAME, whatever its calls say."""
-    with open_hub() as hub:
-        if not _is_known(hub, name):
-            return _unknown(name)
-        hub.force_breaker(name, "closed", actor=actor(), note=note, seconds=minutes and minutes * 60)
-    click.echo(f"{name} is held closed.")
-    return 0
+    _hold(name, "closed", minutes, note)
 
 
 @breakers.command("reset")
 @click.argument("name")
 @note_option
-def reset(name: str, note: str | None) -> int:
+def reset(name: str, note: str | None) -> None:
     """Close breaker NAME, and end what a person had decided about it."""
     with open_hub() as hub:
-        try:
-            hub.reset_breaker(name, actor=actor(), note=note)
-        except EventNotFound as error:
-            complain(str(error))
-            return 1
+        hub.reset_breaker(name, actor=actor(), note=note)
     click.echo(f"{name} is closed.")
-    return 0
+
+
+def _hold(name: str, position: Literal["open", "closed"], minutes: float | None, note: str | None) -> None:
+    with open_hub() as hub:
+        if not _is_known(hub, name):
+            raise EventNotFound(
+                f"Nothing is known of {name}: write an account that has events, <account>/<kind> with a kind that a worker"
+                " handles, or a service as `breakers list` shows it."
+            )
+        hub.force_breaker(name, position, actor=actor(), note=note, seconds=minutes and minutes * 60)
+    click.echo(f"{name} is held {position}.")
 
 
 def _is_known(hub: Hub, name: str) -> bool:
@@ -219,14 +205,6 @@ def _is_known(hub: Hub, name: str) -> bool:
         return True
     scope = circuit_scope(name)
     return scope.account is not None and known_accounts.is_known(hub.store, scope.account, scope.kind)
-
-
-def _unknown(name: str) -> int:
-    complain(
-        f"Nothing is known of {name}: write an account that has events, <account>/<kind> with a kind that a worker"
-        " handles, or a service as `breakers list` shows it."
-    )
-    return 1
 
 
 def _in(hub: Hub, minutes: float) -> datetime:

@@ -62,7 +62,7 @@ def reprocess(
             store,
             connection,
             event_id,
-            actor=check_text(actor, "actor", max_length=acts.MAX_ACTOR),
+            actor=clean_actor(actor),
             note=clean_note(note),
             max_attempts=attempts,
             after=after,
@@ -97,7 +97,7 @@ def discard(
             store,
             connection,
             event_id,
-            actor=check_text(actor, "actor", max_length=acts.MAX_ACTOR),
+            actor=clean_actor(actor),
             note=clean_note(note),
             seen_epoch=seen_epoch,
         )
@@ -134,7 +134,7 @@ def skip_lane(
         if not passed:
             message = f"The lane stands behind event {stands.head}, which is {status}; only a dead or failed one is skipped."
             raise ActionNotAllowed(message, status=status, action="skip_lane")
-        who, why = check_text(actor, "actor", max_length=acts.MAX_ACTOR), clean_note(note)
+        who, why = clean_actor(actor), clean_note(note)
         for event_id in passed:
             acts.record(
                 store,
@@ -148,6 +148,15 @@ def skip_lane(
                 after=Status.DEAD,
             )
     return stands.head
+
+
+def clean_actor(actor: str) -> str:
+    """The name of whoever acts, as it is kept.
+
+    Raises:
+        PayloadRefused: that is no name.
+    """
+    return check_text(actor, "actor", max_length=acts.MAX_ACTOR)
 
 
 def clean_note(note: str | None) -> str | None:

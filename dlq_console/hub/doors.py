@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from dlq_console.errors import ActionNotAllowed, EventNotFound, PayloadRefused
-from dlq_console.hub.actions import clean_note
-from dlq_console.resilience.breaker import CircuitState, rules
+from dlq_console.hub.actions import clean_actor, clean_note
+from dlq_console.hub.policy import is_number
 from dlq_console.resilience.breaker.record import BLANK, Position
 from dlq_console.store import acts, door_acts, doors
 from dlq_console.store.doors import Act, Door
@@ -21,31 +21,29 @@ LONGEST = 366 * 86_400.0
 
 def pause_account(
     store: Store, name: str, *, actor: str, note: str | None = None, until: datetime | None = None
-) -> Door:
+) -> None:
     """Let no further event of an account start, until it is resumed or until a moment; what runs runs to its end.
 
     Raises:
         PayloadRefused: a name, note or moment is no such thing.
     """
     seconds = None if until is None else _seconds_until(store, until)
-    who, why = _actor(actor), clean_note(note)
-    return _do(
-        store, _account(name), door_acts.paused(by=who, note=why, seconds=seconds), "pause_account", who, why
-    )
+    who, why = clean_actor(actor), clean_note(note)
+    _do(store, _account(name), door_acts.paused(by=who, note=why, seconds=seconds), "pause_account", who, why)
 
 
-def resume_account(store: Store, name: str, *, actor: str, note: str | None = None) -> Door:
+def resume_account(store: Store, name: str, *, actor: str, note: str | None = None) -> None:
     """Let events of an account start again that is paused, or that its provider had closed, in whole or for some kinds.
 
     Raises:
         ActionNotAllowed: it is neither.
         PayloadRefused: a name or note is no such thing.
     """
-    scope, who, why = _account(name), _actor(actor), clean_note(note)
+    scope, who, why = _account(name), clean_actor(actor), clean_note(note)
     closed = [
         door
-        for door, now in doors.read_all(store)
-        if door.scope.account == scope.name and (is_paused(door, now) or _is_closed_by_provider(door, now))
+        for door, now in doors.read_of_account(store, scope.name)
+        if is_paused(door, now) or _is_closed_by_provider(door, now)
     ]
     if not closed:
         raise ActionNotAllowed(
@@ -53,10 +51,11 @@ def resume_account(store: Store, name: str, *, actor: str, note: str | None = No
             status="open",
             action="resume_account",
         )
-    return [_do(store, door.scope, door_acts.resumed, "resume_account", who, why) for door in closed][-1]
+    for door in closed:
+        _do(store, door.scope, door_acts.resumed, "resume_account", who, why)
 
 
-def open_provider(store: Store, name: str, *, actor: str, note: str | None = None) -> Door:
+def open_provider(store: Store, name: str, *, actor: str, note: str | None = None) -> None:
     """Let events go to a provider again that had closed itself for all accounts.
 
     Raises:
@@ -67,7 +66,7 @@ def open_provider(store: Store, name: str, *, actor: str, note: str | None = Non
     door, now = doors.read(store, scope)
     if not _is_closed_by_provider(door, now):
         raise ActionNotAllowed(f"The provider {name} is not closed.", status="open", action="open_provider")
-    return _do(store, scope, door_acts.resumed, "open_provider", _actor(actor), clean_note(note))
+    _do(store, scope, door_acts.resumed, "open_provider", clean_actor(actor), clean_note(note))
 
 
 def force_circuit(
@@ -78,16 +77,16 @@ def force_circuit(
     actor: str,
     note: str | None = None,
     seconds: float | None = None,
-) -> Door:
+) -> None:
     """Hold the circuit of an account, or of a kind in it, open or closed, whatever its calls say.
 
     Raises:
         PayloadRefused: a name, note or time is no such thing.
     """
     check_span(seconds)
-    who, why = _actor(actor), clean_note(note)
+    who, why = clean_actor(actor), clean_note(note)
     act = door_acts.forced(position, actor=who, note=why or "", seconds=seconds)
-    return _do(store, circuit_scope(name), act, position, who, why)
+    _do(store, circuit_scope(name), act, position, who, why)
 
 
 def check_span(seconds: float | None) -> None:
@@ -96,18 +95,18 @@ def check_span(seconds: float | None) -> None:
     Raises:
         PayloadRefused: that is none.
     """
-    if seconds is not None and not (_is_number(seconds) and 0 < seconds <= LONGEST):
+    if seconds is not None and not (is_number(seconds) and 0 < seconds <= LONGEST):
         raise PayloadRefused(f"seconds: write a number greater than 0 and at most {LONGEST:g}.")
 
 
-def reset_circuit(store: Store, name: str, *, actor: str, note: str | None = None) -> Door:
+def reset_circuit(store: Store, name: str, *, actor: str, note: str | None = None) -> None:
     """Close a circuit, and end what a person had decided about it, or its provider had asked for.
 
     Raises:
         EventNotFound: there is no such circuit.
         PayloadRefused: a name or note is no such thing.
     """
-    who, why = _actor(actor), clean_note(note)
+    who, why = clean_actor(actor), clean_note(note)
 
     def reset(door: Door, now: float) -> Door:
         if door.circuit == BLANK and not _is_closed_by_provider(door, now):
@@ -115,22 +114,21 @@ def reset_circuit(store: Store, name: str, *, actor: str, note: str | None = Non
         lifted = replace(door, provider_until=None, provider_reason=None)
         return door_acts.circuit_reset(actor=who, note=why or "")(lifted, now)
 
-    return _do(store, circuit_scope(name), reset, "reset_breaker", who, why)
+    _do(store, circuit_scope(name), reset, "reset_breaker", who, why)
 
 
 def circuits(store: Store) -> list[tuple[Door, float]]:
     """The doors of which a circuit has anything to tell, with the database's time."""
-    return [(door, now) for door, now in doors.read_all(store) if door.circuit != BLANK]
+    return [(door, now) for door, now in doors.read_eventful(store) if door.circuit != BLANK]
 
 
-def breaker_state(door: Door, now: float) -> CircuitState:
-    """Where a circuit stands, a person's decision taken into account."""
-    return rules.effective_state(door.circuit, now)
+def circuit(store: Store, name: str) -> tuple[Door, float]:
+    """The door whose circuit has this name, with the database's time.
 
-
-def computed_state(door: Door, now: float) -> CircuitState:
-    """Where a circuit stands by itself."""
-    return rules.computed_state(door.circuit, now)
+    Raises:
+        PayloadRefused: that is no name.
+    """
+    return doors.read(store, circuit_scope(name))
 
 
 def every_door(store: Store) -> list[tuple[Door, float]]:
@@ -172,7 +170,7 @@ def settle(store: Store) -> int:
     Those that a clock which was set back would keep closed, and those that have come back from a closing.
     """
     settled = 0
-    for door, now in doors.read_all(store):
+    for door, now in doors.read_eventful(store):
         longest = max((cause.until for cause in doors.causes(door, now)), default=None)
         too_long = door.closed_until is not None and door.closed_until > now and longest != door.closed_until
         if too_long or doors.settled(door, now) != door:
@@ -182,7 +180,8 @@ def settle(store: Store) -> int:
     return settled
 
 
-def _do(store: Store, scope: Scope, act: Act, action: str, actor: str, note: str | None) -> Door:
+def _do(store: Store, scope: Scope, act: Act, action: str, actor: str, note: str | None) -> None:
+    """Do something to a door, and write down who did it."""
     with store.write() as connection:
         before = doors.look(store, connection, scope)
         door = doors.change(store, connection, scope, act)
@@ -196,7 +195,6 @@ def _do(store: Store, scope: Scope, act: Act, action: str, actor: str, note: str
             before=_state(before),
             after=_state(door),
         )
-    return door
 
 
 def _state(door: Door | None) -> str:
@@ -205,14 +203,6 @@ def _state(door: Door | None) -> str:
 
 def _account(name: str) -> Scope:
     return account_scope(account_name(name))
-
-
-def _actor(actor: str) -> str:
-    return check_text(actor, "actor", max_length=acts.MAX_ACTOR)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _seconds_until(store: Store, until: datetime) -> float:

@@ -244,7 +244,8 @@ def _limited(cause: Failure, verdict: Verdict, event: Event, policy: Policy) -> 
     if verdict.reach is Reach.EVENT:
         return transitions.released(cause, delay=closure(verdict.wait))
     scope = _scope(verdict.reach, event, policy)
-    seconds = _asked_for(verdict.wait)
+    # What a provider asks for is kept to, however long; a person may lift it.
+    seconds = closure(verdict.wait, longest=LONGEST_PARKED)
     spread = random.uniform(0, min(SPREAD, seconds / 10))  # noqa: S311 - spreads load, hides nothing
     return _closing(transitions.released(cause), scope, seconds + spread, _in_its_words(cause, verdict))
 
@@ -354,7 +355,7 @@ def _failed(error: BaseException, wait: float | None = None) -> Proof:
     return Proof(failed=1, error=type(error).__name__, retry_after=wait)
 
 
-def closure(retry_after: object) -> float:
+def closure(retry_after: object, *, longest: float = LONGEST_CLOSURE) -> float:
     """Seconds for which a scope is closed, whatever was made of the provider's answer.
 
     What is no time to wait for (zero, negative, no number) counts as no answer: taken at its word, it would have the
@@ -366,7 +367,7 @@ def closure(retry_after: object) -> float:
         return USUAL_CLOSURE
     if not (math.isfinite(seconds) and seconds > 0):
         return USUAL_CLOSURE
-    return min(max(seconds, SHORTEST_CLOSURE), LONGEST_CLOSURE)
+    return min(max(seconds, SHORTEST_CLOSURE), longest)
 
 
 def _refused_for(retry_after: float | None) -> float:
@@ -374,13 +375,6 @@ def _refused_for(retry_after: float | None) -> float:
     if retry_after is None or not math.isfinite(retry_after):
         return REFUSED_DELAY
     return min(max(retry_after, SHORTEST_CLOSURE), LONGEST_CLOSURE)
-
-
-def _asked_for(wait: float | None) -> float:
-    """What a provider asks for is kept to, however long; a person may lift it."""
-    if wait is None or not (math.isfinite(wait) and wait > 0):
-        return USUAL_CLOSURE
-    return min(max(wait, SHORTEST_CLOSURE), LONGEST_PARKED)
 
 
 def _within(seconds: float) -> float:

@@ -34,7 +34,7 @@ def judged(failure: Failure, verdict: Verdict) -> Failure:
         wait_source=verdict.wait_source,
         rule=verdict.rule,
         rules_version=verdict.rules_version,
-        answer=None if verdict.answer is None else json.dumps(asdict(verdict.answer), ensure_ascii=False),
+        answer=_answer(verdict),
     )
     return replace(failure, message=_in_its_words(failure, verdict), judgement=judgement)
 
@@ -47,8 +47,11 @@ def _in_its_words(failure: Failure, verdict: Verdict) -> str:
 
 def said_by_handler(failure: Failure, verdict: Verdict, *, effect: str) -> Failure:
     """The same failure, of which the handler itself has said what it means; what its provider answered is kept with it."""
-    answer = None if verdict.answer is None else json.dumps(asdict(verdict.answer), ensure_ascii=False)
-    return replace(failure, judgement=Judgement(effect=effect, rule=BY_HANDLER, answer=answer))
+    return replace(failure, judgement=Judgement(effect=effect, rule=BY_HANDLER, answer=_answer(verdict)))
+
+
+def _answer(verdict: Verdict) -> str | None:
+    return None if verdict.answer is None else json.dumps(asdict(verdict.answer), ensure_ascii=False)
 
 
 def failure_of(error: BaseException, *, verdict: str) -> Failure:

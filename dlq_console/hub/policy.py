@@ -77,7 +77,7 @@ class Policy:
             _check_seconds(name, getattr(self, name))
         if self.max_age is not None:
             _check_seconds("max_age", self.max_age)
-        if self.jitter != "full" and not (_is_number(self.jitter) and 0 <= self.jitter <= 1):
+        if self.jitter != "full" and not (is_number(self.jitter) and 0 <= self.jitter <= 1):
             raise _wrong("jitter", 'a fraction from 0 to 1, or "full"')
         self._check_choices()
         self._check_limits()
@@ -156,7 +156,8 @@ def _wrong(name: str, right: str) -> ConfigurationError:
     return ConfigurationError(f"Policy.{name} is wrong: write {right}.")
 
 
-def _is_number(value: object) -> TypeGuard[float]:
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value is a number; True and False are none."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -171,7 +172,7 @@ def _are_errors(value: object) -> bool:
 
 
 def _check_seconds(name: str, value: object) -> None:
-    if not (_is_number(value) and 0 < value <= LONGEST):
+    if not (is_number(value) and 0 < value <= LONGEST):
         raise _wrong(name, f"a number of seconds greater than 0 and at most {LONGEST}")
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dlq_console.errors import EventNotFound, StoreUnavailable
-from dlq_console.hub.actions import clean_note
+from dlq_console.hub.actions import clean_actor, clean_note
 from dlq_console.hub.door_figures import circuit_figures, moment
 from dlq_console.hub.doors import check_span, circuits
 from dlq_console.resilience import CircuitBreaker, SharedState
@@ -22,7 +22,6 @@ from dlq_console.resilience.bulkhead import BulkheadRecord
 from dlq_console.resilience.figures import Shown, read_breaker, read_figures
 from dlq_console.resilience.leases import settled
 from dlq_console.store import acts, snapshots
-from dlq_console.store.keys import check_text
 from dlq_console.store.snapshots import Snapshot
 from dlq_console.store.store import Store
 
@@ -136,7 +135,7 @@ def force(
         StoreUnavailable: the shared state is away.
     """
     check_span(seconds)
-    who, why = _actor(actor), clean_note(note)
+    who, why = clean_actor(actor), clean_note(note)
     breaker = CircuitBreaker(service, state=state)
     before = breaker.state
     hold = breaker.force_open if position is Position.FORCED_OPEN else breaker.force_closed
@@ -153,7 +152,7 @@ def reset(store: Store, state: SharedState, service: str, *, actor: str, note: s
         PayloadRefused: a note is no such thing.
         StoreUnavailable: the shared state is away.
     """
-    who, why = _actor(actor), clean_note(note)
+    who, why = clean_actor(actor), clean_note(note)
     if read_breaker(state, service) is None:
         raise EventNotFound(f"There is no breaker {PREFIX}{service}; `breakers list` shows those there are.")
     breaker = CircuitBreaker(service, state=state)
@@ -178,10 +177,6 @@ def _record(
             before=before,
             after=after,
         )
-
-
-def _actor(actor: str) -> str:
-    return check_text(actor, "actor", max_length=acts.MAX_ACTOR)
 
 
 # As they were read last

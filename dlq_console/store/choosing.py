@@ -64,7 +64,13 @@ class Chosen:
 
 def refused_kinds(situation: Situation) -> list[str]:
     """Kinds of which nothing may start now, so that their backlog does not stand in the way of others."""
-    return _Choice(situation, "").refused_kinds()
+    choice = _Choice(situation, "")
+    return [kind for kind in situation.limits if choice.after(_fresh(kind)) is None]
+
+
+def _fresh(kind: str) -> Candidate:
+    """An event of a kind against which nothing speaks by itself."""
+    return Candidate(id=0, kind=kind, priority=LIVE, attempts=0, total_attempts=0, lease_epoch=0)
 
 
 def choose(due: Sequence[Candidate], situation: Situation, *, by: str) -> Chosen:
@@ -100,38 +106,25 @@ class _Choice:
 
     def let_through(self, candidate: Candidate) -> bool:
         """Whether a candidate may start; then every door has counted it."""
-        limits = self.limits(candidate.kind)
-        if not (self._has_room(candidate.kind, limits) and self._may_fail(candidate, limits)):
-            return False
-        after = self._through_all(candidate, limits)
+        after = self.after(candidate)
         if after is None:
             return False
         self.doors |= {door.scope: door for door in after}
         self.running[candidate.kind] += 1
         return True
 
+    def after(self, candidate: Candidate) -> list[Door] | None:
+        """The doors as they would be once it has started; None where it may not."""
+        limits = self.limits(candidate.kind)
+        if not (self._has_room(candidate.kind, limits) and self._may_fail(candidate, limits)):
+            return None
+        return self._through_all(candidate, limits)
+
     def changed(self) -> tuple[tuple[Door, Door], ...]:
         found = self.situation.doors
         pairs = ((found.get(scope) or Door(scope=scope), after) for scope, after in self.doors.items())
         changed = [(before, after) for before, after in pairs if before != after]
         return tuple(sorted(changed, key=lambda pair: (pair[1].scope.type, pair[1].scope.name)))
-
-    def refused_kinds(self) -> list[str]:
-        """Kinds of which nothing may start now, whatever is due of them."""
-        return [kind for kind, limits in self.situation.limits.items() if not self._may_start(kind, limits)]
-
-    def _may_start(self, kind: str, limits: KindLimits) -> bool:
-        probe = Candidate(id=0, kind=kind, priority=LIVE, attempts=0, total_attempts=0, lease_epoch=0)
-        if not (self._has_room(kind, limits) and self._may_fail(probe, limits)):
-            return False
-        account = self.situation.account
-        paced = (
-            (method_scope(account.name, kind), limits.method),
-            (account, limits.account),
-            (provider_scope(limits.provider or ""), limits.shared),
-        )
-        now = self.situation.now
-        return all(pacing.starts_left(self.door(scope).pace, each, now) != 0 for scope, each in paced)
 
     def _has_room(self, kind: str, limits: KindLimits) -> bool:
         if limits.method.at_once is not None and self.running[kind] >= limits.method.at_once:

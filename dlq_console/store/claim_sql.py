@@ -52,6 +52,10 @@ NOT EXISTS (
 )
 """
 
+#: For the event `e`: the longest that one run of it may hold its lease, in seconds.
+LONGEST_RUN = f"""
+(coalesce((SELECT k.timeout FROM {{kind}} k WHERE k.name = e.kind), {DEFAULT_TIMEOUT}) + {LEASE_GRACE})
+"""
 TAKE = f"""
     status = 'running', attempts = e.attempts + 1, total_attempts = e.total_attempts + 1,
     lease_epoch = e.lease_epoch + 1, lease_owner = :worker, started_at = {{now}}, updated_at = {{now}},
@@ -59,8 +63,5 @@ TAKE = f"""
     max_attempts = coalesce(
         e.max_attempts, (SELECT k.max_attempts FROM {{kind}} k WHERE k.name = e.kind), {DEFAULT_MAX_ATTEMPTS}
     ),
-    lease_until = {{now}} + CAST({{second}} * {{least}}(
-        :lease_seconds,
-        coalesce((SELECT k.timeout FROM {{kind}} k WHERE k.name = e.kind), {DEFAULT_TIMEOUT}) + {LEASE_GRACE}
-    ) AS {{duration}})
+    lease_until = {{now}} + CAST({{second}} * {{least}}(:lease_seconds, {LONGEST_RUN}) AS {{duration}})
 """

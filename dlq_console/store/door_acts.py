@@ -21,8 +21,6 @@ ACCOUNT_CIRCUIT = CircuitBreakerConfig(
 )
 #: Evidence of a run that proved nothing: it gives its probe's permit back.
 NOTHING = Evidence()
-#: The generation of a run that began before the circuit's last transition: it decides nothing.
-_STALE = -1
 
 
 def asks_to_wait(seconds: float, reason: str) -> Act:
@@ -58,7 +56,7 @@ def reported(event: Event, evidence: Evidence, config: CircuitBreakerConfig, by:
 
     def act(door: Door, now: float) -> Door:
         record = door.circuit
-        generation = record.generation if started >= record.since else _STALE
+        generation = record.generation if started >= record.since else rules.NO_EVIDENCE
         moved = rules.report(
             record, now, config=config, generation=generation, token=token, evidence=evidence, by=by
         )

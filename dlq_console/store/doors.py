@@ -37,7 +37,14 @@ COLUMNS = """s.type, s.name, s.account, s.kind, s.max_running, s.guarded, s.clos
     s.pause_cause, s.pace, s.paced_until, {now} AS now"""
 _LOCKED = " FOR NO KEY UPDATE"
 ONE = f"SELECT {COLUMNS} FROM {{scope}} s WHERE s.type = :type AND s.name = :name"
-ALL = f"SELECT {COLUMNS} FROM {{scope}} s ORDER BY s.type, s.name"
+_SEVERAL = f"SELECT {COLUMNS} FROM {{scope}} s WHERE"
+_ORDER = "ORDER BY s.type, s.name"
+ALL = f"{_SEVERAL} 1 = 1 {_ORDER}"
+#: The rest says no more than how much may run at once.
+EVENTFUL = f"""
+{_SEVERAL} s.closed_until > {{now}} OR s.provider_until IS NOT NULL OR s.circuit IS NOT NULL {_ORDER}
+"""
+OF_ACCOUNT = f"{_SEVERAL} s.account = :account {_ORDER}"
 CREATE = """
 INSERT INTO {scope} (type, name, account, kind, created_at, updated_at)
 VALUES (:type, :name, :account, :kind, {now}, {now}) ON CONFLICT (type, name) DO NOTHING
@@ -186,10 +193,11 @@ def is_watched(door: Door) -> bool:
 
 def change(store: Store, connection: Connection, scope: Scope, act: Act) -> Door:
     """Do something to a door, in the transaction of `connection`; its row is locked until that ends."""
-    found = _load(store, connection, scope)
+    template = ONE if store.sqlite else ONE + _LOCKED
+    found = _load(store, connection, scope, template)
     if found is None:
         create(store, connection, scope)
-        found = _load(store, connection, scope)
+        found = _load(store, connection, scope, template)
     if found is None:
         raise LookupError(f"The scope {scope.type} {scope.name} vanished.")
     before, now = found
@@ -210,20 +218,14 @@ def change_all(store: Store, connection: Connection, changes: Iterable[DoorChang
 def read(store: Store, scope: Scope) -> tuple[Door, float]:
     """A door as it stands, and the database's time; an open one where no row says anything."""
     with store.read() as connection:
-        row = (
-            connection.execute(store.statement(ONE), {"type": scope.type, "name": scope.name})
-            .mappings()
-            .first()
-        )
-    return (Door(scope=scope), present(store)) if row is None else from_row(row)
+        found = _load(store, connection, scope, ONE)
+    return found or (Door(scope=scope), present(store))
 
 
 def look(store: Store, connection: Connection, scope: Scope) -> Door | None:
     """A door as it stands, without a lock; None where no row says anything."""
-    row = (
-        connection.execute(store.statement(ONE), {"type": scope.type, "name": scope.name}).mappings().first()
-    )
-    return None if row is None else from_row(row)[0]
+    found = _load(store, connection, scope, ONE)
+    return found[0] if found else None
 
 
 def present(store: Store) -> float:
@@ -234,13 +236,28 @@ def present(store: Store) -> float:
 
 def read_all(store: Store) -> list[tuple[Door, float]]:
     """Every scope of which something is written down, with the database's time."""
+    return _read(store, ALL)
+
+
+def read_eventful(store: Store) -> list[tuple[Door, float]]:
+    """Those that may be closed, come back from a closing, or have a circuit that tells anything."""
+    return _read(store, EVENTFUL)
+
+
+def read_of_account(store: Store, account: str) -> list[tuple[Door, float]]:
+    """That of an account, and those of its kinds."""
+    return _read(store, OF_ACCOUNT, {"account": account})
+
+
+def _read(store: Store, template: str, parameters: dict[str, Any] | None = None) -> list[tuple[Door, float]]:
     with store.read() as connection:
-        return [from_row(row) for row in connection.execute(store.statement(ALL)).mappings()]
+        found = connection.execute(store.statement(template), parameters or {}).mappings()
+        return [from_row(row) for row in found]
 
 
-def _load(store: Store, connection: Connection, scope: Scope) -> tuple[Door, float] | None:
-    statement = store.statement(ONE if store.sqlite else ONE + _LOCKED)
-    row = connection.execute(statement, {"type": scope.type, "name": scope.name}).mappings().first()
+def _load(store: Store, connection: Connection, scope: Scope, template: str) -> tuple[Door, float] | None:
+    asked = {"type": scope.type, "name": scope.name}
+    row = connection.execute(store.statement(template), asked).mappings().first()
     return None if row is None else from_row(row)
 
 

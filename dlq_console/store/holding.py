@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dlq_console.store.claim_sql import LONGEST_RUN
 from dlq_console.store.events import EVENT_COLUMNS, Event, event_from_row
 from dlq_console.store.store import Store
 
-HEARTBEAT = """
-UPDATE {event} AS e SET lease_until = {least}(
-    {now} + {interval[lease_seconds]},
-    e.started_at + CAST({second} * (coalesce((SELECT k.timeout FROM {kind} k WHERE k.name = e.kind), 60) + 5)
-        AS {duration})
+HEARTBEAT = f"""
+UPDATE {{event}} AS e SET lease_until = {{least}}(
+    {{now}} + {{interval[lease_seconds]}},
+    e.started_at + CAST({{second}} * {LONGEST_RUN} AS {{duration}})
 )
 WHERE e.id = :id AND e.status = 'running' AND e.lease_epoch = :epoch
 """

@@ -142,7 +142,7 @@ def end_in(
 
 def _heard_by_doors(store: Store, connection: Connection, event: Event, ending: Ending) -> list[DoorChange]:
     """What the end of a run does to doors: to the circuit that hears it, and what the ending names itself."""
-    circuit = ending.circuit or Circuit(account_scope(event.account), ACCOUNT_CIRCUIT)
+    circuit = _circuit_of(event, ending)
     changes = list(ending.doors)
     if ending.evidence.failed or circuit.counts_successes or _is_watched(store, connection, circuit.scope):
         by = event.lease_owner or ""
@@ -157,13 +157,17 @@ def _as_it_is(store: Store, connection: Connection, event: Event, ending: Ending
     """
     if ending.as_probe is None:
         return ending
-    circuit = ending.circuit or Circuit(account_scope(event.account), ACCOUNT_CIRCUIT)
-    door = doors.look(store, connection, circuit.scope)
+    door = doors.look(store, connection, _circuit_of(event, ending).scope)
     if door is None or not is_probe(door, event):
         return ending
     of_event = {"id": event.id, "account": event.account}
     alone = connection.execute(store.statement(OTHERS_FAIL), of_event).first() is None
     return ending if alone else ending.as_probe
+
+
+def _circuit_of(event: Event, ending: Ending) -> Circuit:
+    """The circuit that hears how the run ended."""
+    return ending.circuit or Circuit(account_scope(event.account), ACCOUNT_CIRCUIT)
 
 
 def _is_watched(store: Store, connection: Connection, scope: Scope) -> bool:

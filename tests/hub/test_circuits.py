@@ -17,6 +17,7 @@ from dlq_console.hub import doors as hub_doors
 from dlq_console.hub import endings
 from dlq_console.hub.failures import failure
 from dlq_console.resilience import CircuitBreakerConfig
+from dlq_console.resilience.breaker import rules
 from dlq_console.resilience.breaker.window import Evidence
 from dlq_console.store import claims, door_acts, doors, transitions
 from dlq_console.store.door_acts import probe_token
@@ -69,7 +70,7 @@ def erp(hub: Hub) -> Erp:
 def _state(hub: Hub, kind: str | None = None) -> str:
     scope = account_scope(ACCOUNT) if kind is None else method_scope(ACCOUNT, kind)
     door, now = doors.read(hub.store, scope)
-    return hub_doors.breaker_state(door, now)
+    return rules.effective_state(door.circuit, now)
 
 
 def _history(hub: Hub) -> list[tuple[str, str]]:
@@ -433,7 +434,7 @@ def test_a_breaker_that_is_forced_closed_lets_everything_start_while_it_fails(hu
     assert hub.run_due() == 12
     assert _state(hub) == "closed"
     door, now = doors.read(hub.store, account_scope(ACCOUNT))
-    assert hub_doors.computed_state(door, now) == "open", "what was computed goes on underneath"
+    assert rules.computed_state(door.circuit, now) == "open", "what was computed goes on underneath"
 
 
 def test_a_breaker_that_does_not_exist_cannot_be_reset(hub: Hub) -> None:

@@ -28,10 +28,11 @@ from dlq_console import (
 from dlq_console.hub import endings, execution
 from dlq_console.hub.execution import TimeLimitReached, run_claimed
 from dlq_console.settings import read_settings
-from dlq_console.store import claims, queries, scopes, transitions
+from dlq_console.store import claims, queries, transitions
 from dlq_console.store.events import Attempt
 from dlq_console.store.states import Reason
 from tests.services.postgres import PostgresServer
+from tests.store import closing
 from tests.store.making import announce, claimed, row, rows
 
 Handle = Callable[..., Any]
@@ -289,7 +290,7 @@ def test_a_rate_limit_closes_its_scope_and_gives_the_attempt_back(
     hub.handler("order.create", policy=Policy(**policy))(_raising(RateLimited(90, scope, "slow down")))
     event = hub.run(_made(hub, account="filial/sp"))
     assert (event.status, event.attempts, event.total_attempts) == ("pending", 0, 0)
-    [door] = scopes.closed_scopes(hub.store)
+    [door] = closing.closed_scopes(hub.store)
     assert (door.type, door.name, door.reason) == (*closed, "slow down")
     assert door.until - door.since == timedelta(seconds=90)
     [attempt] = _attempts(hub, event)
@@ -344,7 +345,7 @@ def test_whatever_a_provider_asked_for_closes_the_door_for_a_sensible_time(
 ) -> None:
     event = _handled(hub, _raising(RateLimited(retry_after)))
     assert event.status == "pending"
-    [door] = scopes.closed_scopes(hub.store)
+    [door] = closing.closed_scopes(hub.store)
     assert door.until - door.since == timedelta(seconds=seconds)
 
 
@@ -354,7 +355,7 @@ def test_a_late_rate_limit_closes_nothing(hub: Hub) -> None:
     hub.clock.advance(60)
     assert transitions.end(hub.store, frozen, transitions.released(), lapsed_only=True)
     assert not run_claimed(hub.store, hub.registry, frozen)
-    assert scopes.closed_scopes(hub.store) == ()
+    assert closing.closed_scopes(hub.store) == ()
     assert rows(hub.store, "scope") == []
 
 

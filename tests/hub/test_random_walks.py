@@ -23,10 +23,11 @@ from dlq_console import ActionNotAllowed, Hub, Policy
 from dlq_console.hub import endings
 from dlq_console.hub.failures import failure
 from dlq_console.settings import read_settings
-from dlq_console.store import claims, holding, overdue, scopes, transitions
+from dlq_console.store import claims, holding, overdue, transitions
 from dlq_console.store.events import Event, read_time
 from dlq_console.store.states import ENDED, Reason, Status
 from dlq_console.store.transitions import Ending
+from tests.store import closing
 from tests.store.making import row
 
 POLICY = Policy(max_attempts=3, jitter=0)
@@ -160,7 +161,7 @@ class Walk(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from([1, 60]))
     def close(self, seconds: float) -> None:
         with self.hub.store.write() as connection:
-            scopes.close(self.hub.store, connection, "account", self.account, seconds, "asked to wait")
+            closing.close(self.hub.store, connection, "account", self.account, seconds, "asked to wait")
 
     @rule(why=cause)
     def expire(self, why: Any) -> None:

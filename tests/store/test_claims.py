@@ -24,9 +24,11 @@ from dlq_console.store.claim_sql import BULK, LIVE, RETRY
 from dlq_console.store.claims import ReadyAccount
 from dlq_console.store.events import Event
 from dlq_console.store.kinds import PublishedKind
+from dlq_console.store.scope_names import ScopeType, method_name
 from dlq_console.store.states import Status
 from dlq_console.store.store import Store
 from tests.services.process import StartChild
+from tests.store import closing
 from tests.store.making import (
     WORKER,
     add,
@@ -52,9 +54,9 @@ def _accounts(events: list[Event]) -> Counter[str]:
     return Counter(event.account for event in events)
 
 
-def _close(store: Store, type_: scopes.ScopeType, name: str, seconds: float = 60) -> None:
+def _close(store: Store, type_: ScopeType, name: str, seconds: float = 60) -> None:
     with store.write() as connection:
-        scopes.close(store, connection, type_, name, seconds, "asked to wait")
+        closing.close(store, connection, type_, name, seconds, "asked to wait")
 
 
 def _publish(store: Store, kind: str = "order.create", **values: Any) -> None:
@@ -407,7 +409,7 @@ def test_a_closed_method_stops_that_kind_of_that_account_only(store: Store, acco
     stopped = add(store, 1, kind="order.create", account=account).id
     other_kind = add(store, 2, kind="invoice.create", account=account).id
     other_account = add(store, 3, kind="order.create", account="another").id
-    _close(store, "method", scopes.method_name(account, "order.create"))
+    _close(store, "method", method_name(account, "order.create"))
     assert claims.claim_one(store, stopped, worker=WORKER) is None
     assert sorted(event.id for event in _claim(store, 5)) == [other_kind, other_account]
 
@@ -415,7 +417,7 @@ def test_a_closed_method_stops_that_kind_of_that_account_only(store: Store, acco
 def test_accounts_with_a_slash_in_their_names_do_not_close_each_other(store: Store) -> None:
     add(store, account="a", kind="b/c")
     add(store, account="a/b", kind="c")
-    _close(store, "method", scopes.method_name("a/b", "c"))
+    _close(store, "method", method_name("a/b", "c"))
     assert _accounts(_claim(store, 5)) == Counter(a=1)
 
 

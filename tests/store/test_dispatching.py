@@ -12,8 +12,10 @@ from dlq_console.clock import utc_now
 from dlq_console.store import claims, dispatching, scopes, transitions
 from dlq_console.store.claim_sql import BULK, LIVE, RETRY
 from dlq_console.store.dispatching import LOST_AFTER, WITHOUT_WORKERS, ToSend
+from dlq_console.store.scope_names import method_name
 from dlq_console.store.states import Status
 from dlq_console.store.store import Store
+from tests.store import closing
 from tests.store.making import (
     add,
     add_in,
@@ -101,7 +103,7 @@ def test_each_account_has_a_credit_of_its_own_and_those_without_are_passed_over(
         [add(store, f"{account}-{n}", account=account).id for n in range(3)] for account in ("a", "b", "c")
     )
     with store.write() as connection:
-        scopes.close(store, connection, "account", "c", 60, "asked to wait")
+        closing.close(store, connection, "account", "c", 60, "asked to wait")
     assert _taken(store, "a", "b", "c", "nobody") == [first[0], second[0]]
     assert _taken(store, "a", "b", "c") == []
     store.clock.advance(61)
@@ -134,8 +136,8 @@ def test_what_is_not_due_or_behind_a_closed_door_is_not_taken(store: Store) -> N
     add(store, 2, kind="invoice.create")
     add(store, 3, account="another")
     with store.write() as connection:
-        name = scopes.method_name("filial-sp", "invoice.create")
-        scopes.close(store, connection, "method", name, 60, "asked to wait")
+        name = method_name("filial-sp", "invoice.create")
+        closing.close(store, connection, "method", name, 60, "asked to wait")
     assert _taken(store) == []
 
 

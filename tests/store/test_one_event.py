@@ -17,8 +17,9 @@ from dlq_console.store import door_acts, doors, queries, scopes
 from dlq_console.store.doors import Door
 from dlq_console.store.limits import KindLimits, encode
 from dlq_console.store.queries.events import MAX_HISTORY
-from dlq_console.store.scope_names import account_scope, method_scope
+from dlq_console.store.scope_names import ScopeType, account_scope, method_name, method_scope
 from dlq_console.store.store import Store
+from tests.store import closing
 from tests.store.filling import fill, put
 
 
@@ -57,9 +58,9 @@ def live_worker(store: Store, accounts: list[str] | None = None, silent_for: flo
     )
 
 
-def close(store: Store, type_: scopes.ScopeType, name: str, seconds: float) -> None:
+def close(store: Store, type_: ScopeType, name: str, seconds: float) -> None:
     with store.write() as connection:
-        scopes.close(store, connection, type_, name, seconds, "too many calls")
+        closing.close(store, connection, type_, name, seconds, "too many calls")
 
 
 def waits(store: Store, event_id: int) -> tuple[str | None, datetime | None]:
@@ -107,7 +108,7 @@ def test_an_event_that_is_not_due_waits_for_its_time(store: Store) -> None:
     ],
 )
 def test_an_event_behind_a_closed_door_waits_until_it_opens(
-    store: Store, type_: scopes.ScopeType, name: str, expected: str
+    store: Store, type_: ScopeType, name: str, expected: str
 ) -> None:
     live_worker(store)
     publish(store, "order.create", provider="omie")
@@ -124,7 +125,7 @@ def test_an_event_behind_a_closed_door_waits_until_it_opens(
 
 def test_the_door_of_an_account_with_a_slash_in_its_name_is_its_own(store: Store) -> None:
     live_worker(store)
-    close(store, "method", scopes.method_name("sp/1", "order.create"), 600)
+    close(store, "method", method_name("sp/1", "order.create"), 600)
     assert waits(store, one(store, account="sp/1"))[0] == "method_closed"
     assert waits(store, one(store, account="sp"))[0] is None
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 
 from dlq_console.clock import utc_now
-from dlq_console.store import presence, queries, scopes
+from dlq_console.store import presence, queries
 from dlq_console.store.queries import Count
 from dlq_console.store.queries.overview import PART_CAP
+from dlq_console.store.scope_names import method_name
 from dlq_console.store.store import Store
+from tests.store import closing
 from tests.store.filling import dead, fill
 
 
@@ -16,7 +18,7 @@ def test_an_empty_store_has_nothing_to_show(store: Store) -> None:
     view = queries.overview(store)
     assert (view.dead, view.due, view.failed, view.running, view.done_last_hour) == (Count(0),) * 5
     assert (view.oldest_due, view.workers, view.slots, view.last_heartbeat) == (None, 0, 0, None)
-    assert (view.accounts, view.kinds, view.closed) == ((), (), ())
+    assert (view.accounts, view.kinds, queries.closed_doors(store)) == ((), (), ())
     assert abs(view.at - utc_now()) < timedelta(minutes=1)
 
 
@@ -95,12 +97,12 @@ def test_living_workers_are_counted_and_silent_ones_are_not(store: Store) -> Non
 
 def test_closed_doors_are_shown_to_those_whom_they_concern(store: Store) -> None:
     with store.write() as connection:
-        scopes.close(store, connection, "account", "sp", 60, "blocked")
-        scopes.close(store, connection, "account", "rj", 60, "blocked")
-        scopes.close(store, connection, "method", scopes.method_name("rj", "order.create"), 60, "blocked")
-        scopes.close(store, connection, "method", scopes.method_name("rj2", "order.create"), 60, "blocked")
-        scopes.close(store, connection, "provider", "omie", 60, "blocked")
-    everything = [(scope.type, scope.name) for scope in queries.overview(store).closed]
+        closing.close(store, connection, "account", "sp", 60, "blocked")
+        closing.close(store, connection, "account", "rj", 60, "blocked")
+        closing.close(store, connection, "method", method_name("rj", "order.create"), 60, "blocked")
+        closing.close(store, connection, "method", method_name("rj2", "order.create"), 60, "blocked")
+        closing.close(store, connection, "provider", "omie", 60, "blocked")
+    everything = [(scope.type, scope.name) for scope in queries.closed_doors(store)]
     assert len(everything) == 5
-    seen = [(scope.type, scope.name) for scope in queries.overview(store, accounts=("rj",)).closed]
+    seen = [(scope.type, scope.name) for scope in queries.closed_doors(store, accounts=("rj",))]
     assert seen == [("account", "rj"), ("method", "rj/order.create"), ("provider", "omie")]

@@ -8,24 +8,25 @@ import pytest
 
 from dlq_console.clock import utc_now
 from dlq_console.store import scopes
-from dlq_console.store.scopes import ScopeType
+from dlq_console.store.scope_names import ScopeType, method_name
 from dlq_console.store.store import Store
+from tests.store import closing
 from tests.store.making import rows
 
 
 def _close(store: Store, seconds: float, reason: str = "asked to wait", type_: ScopeType = "account") -> None:
     with store.write() as connection:
-        scopes.close(store, connection, type_, "filial-sp", seconds, reason)
+        closing.close(store, connection, type_, "filial-sp", seconds, reason)
 
 
 def test_no_row_means_open(store: Store) -> None:
-    assert scopes.closed_scopes(store) == ()
+    assert closing.closed_scopes(store) == ()
 
 
 @pytest.mark.parametrize("type_", ["account", "method", "provider"])
 def test_a_closed_scope_tells_since_when_until_when_and_why(store: Store, type_: ScopeType) -> None:
     _close(store, 90, type_=type_)
-    [door] = scopes.closed_scopes(store)
+    [door] = closing.closed_scopes(store)
     assert (door.type, door.name, door.reason) == (type_, "filial-sp", "asked to wait")
     assert door.until - door.since == timedelta(seconds=90)
     assert abs(door.since - utc_now()) < timedelta(minutes=1)
@@ -34,15 +35,15 @@ def test_a_closed_scope_tells_since_when_until_when_and_why(store: Store, type_:
 def test_a_scope_opens_by_itself(store: Store) -> None:
     _close(store, 90)
     store.clock.advance(91)
-    assert scopes.closed_scopes(store) == ()
+    assert closing.closed_scopes(store) == ()
 
 
 def test_a_longer_closure_replaces_a_shorter_one_and_keeps_since_when(store: Store) -> None:
     _close(store, 60)
-    [first] = scopes.closed_scopes(store)
+    [first] = closing.closed_scopes(store)
     store.clock.advance(30)
     _close(store, 90, "asked to wait longer")
-    [door] = scopes.closed_scopes(store)
+    [door] = closing.closed_scopes(store)
     assert door.since == first.since
     assert timedelta(seconds=119) < door.until - door.since < timedelta(seconds=125)
     assert door.reason == "asked to wait longer"
@@ -50,17 +51,17 @@ def test_a_longer_closure_replaces_a_shorter_one_and_keeps_since_when(store: Sto
 
 def test_a_shorter_closure_changes_neither_the_end_nor_the_reason_of_a_longer_one(store: Store) -> None:
     _close(store, 600, "down for the night")
-    before = scopes.closed_scopes(store)
+    before = closing.closed_scopes(store)
     _close(store, 5)
-    assert scopes.closed_scopes(store) == before
+    assert closing.closed_scopes(store) == before
 
 
 def test_a_scope_that_closes_again_later_has_a_new_beginning(store: Store) -> None:
     _close(store, 60, "first")
-    [first] = scopes.closed_scopes(store)
+    [first] = closing.closed_scopes(store)
     store.clock.advance(100)
     _close(store, 5, "second")
-    [door] = scopes.closed_scopes(store)
+    [door] = closing.closed_scopes(store)
     assert door.since - first.since >= timedelta(seconds=100)
     assert door.until - door.since == timedelta(seconds=5)
     assert door.reason == "second"
@@ -68,12 +69,12 @@ def test_a_scope_that_closes_again_later_has_a_new_beginning(store: Store) -> No
 
 def test_limits_and_closures_of_an_account_do_not_disturb_each_other(store: Store) -> None:
     scopes.limit_account(store, "filial-sp", 3)
-    assert scopes.closed_scopes(store) == ()
+    assert closing.closed_scopes(store) == ()
     _close(store, 60)
     scopes.limit_account(store, "filial-sp", 4)
     [kept] = rows(store, "scope")
     assert (kept["max_running"], kept["closed_reason"]) == (4, "asked to wait")
-    assert len(scopes.closed_scopes(store)) == 1
+    assert len(closing.closed_scopes(store)) == 1
 
 
 @pytest.mark.parametrize(
@@ -86,4 +87,4 @@ def test_limits_and_closures_of_an_account_do_not_disturb_each_other(store: Stor
     ],
 )
 def test_the_name_of_a_method_stands_for_one_account_and_one_kind(account: str, kind: str, name: str) -> None:
-    assert scopes.method_name(account, kind) == name
+    assert method_name(account, kind) == name

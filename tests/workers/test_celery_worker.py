@@ -20,6 +20,7 @@ from dlq_console.workers.celery_signals import HARD_LIMIT_AFTER
 from tests.services.postgres import PostgresServer
 from tests.services.process import PROJECT_ROOT, Child, wait_until
 from tests.services.redis import RedisServer
+from tests.store import closing
 from tests.workers.celery_table import CELERYS, CeleryTable, celery_table
 from tests.workers.faulty import SHORT_LIMIT
 from tests.workers.table import SOON, is_alive
@@ -142,7 +143,7 @@ def test_messages_of_a_paused_account_are_refused_and_its_events_run_once_it_is_
     celery: CeleryTable, redis: RedisServer
 ) -> None:
     with celery.hub.store.write() as connection:
-        scopes.close(celery.hub.store, connection, "account", "paused", 600, "asked to wait")
+        closing.close(celery.hub.store, connection, "account", "paused", 600, "asked to wait")
     ids = [celery.enqueue("noted", account="paused") for _ in range(5)]
     celery.change("UPDATE {event} SET dispatched_at = {now} WHERE account = 'paused'")
     for id_ in ids:

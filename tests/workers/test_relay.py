@@ -13,11 +13,12 @@ from redis import Redis
 from dlq_console import Hub, NewEvent, Policy
 from dlq_console.hub.routes import SHARDS
 from dlq_console.settings import read_settings
-from dlq_console.store import presence, scopes
+from dlq_console.store import presence
 from dlq_console.store.dispatching import LOST_AFTER
 from dlq_console.workers import steps
 from tests.services.process import wait_until
 from tests.services.redis import RedisServer
+from tests.store import closing
 from tests.workers.table import SOON
 
 ACCOUNT = "filial-sp"
@@ -97,7 +98,7 @@ def test_event_of_a_closed_account_is_not_sent(hub: Hub, redis_server: RedisServ
     _enqueue(hub, run_at=datetime.now(UTC) + timedelta(seconds=60))
     hub.clock.advance(61)
     with hub.store.write() as connection:
-        scopes.close(hub.store, connection, "account", ACCOUNT, 600, "too many calls")
+        closing.close(hub.store, connection, "account", ACCOUNT, 600, "too many calls")
     assert steps.relay(hub) == 0
     hub.clock.advance(601)
     # A step comes each second, so what waited is sent again right after.

@@ -9,8 +9,9 @@ import pytest
 
 from dlq_console import Event, Hub, NewEvent, Policy
 from dlq_console.settings import read_settings
-from dlq_console.store import claims, holding, presence, pruning, scopes, transitions
+from dlq_console.store import claims, holding, presence, pruning, transitions
 from dlq_console.workers import steps
+from tests.store import closing
 
 LEASE = 30
 DAY = 86_400
@@ -144,7 +145,7 @@ def test_event_that_waited_longer_than_its_kind_allows_is_dead(hub: Hub) -> None
 def test_event_behind_a_closed_door_expires_all_the_same(hub: Hub) -> None:
     id_ = _enqueue(hub)
     with hub.store.write() as connection:
-        scopes.close(hub.store, connection, "account", "filial-sp", DAY, "too many calls")
+        closing.close(hub.store, connection, "account", "filial-sp", DAY, "too many calls")
     hub.clock.advance(POLICY.max_wait + 1)
     assert steps.expire(hub) == 1
     assert hub.get(id_).reason == "expired"

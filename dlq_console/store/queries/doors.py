@@ -71,7 +71,7 @@ def closed_doors(store: Store, *, accounts: Accounts = None) -> tuple[ClosedDoor
     """Everything that keeps a door closed at this moment, by scope, the longest cause of each first."""
     return tuple(
         told(door, cause, now, accounts)
-        for door, now in doors.read_all(store)
+        for door, now in doors.read_eventful(store)
         if concerns(door.scope, accounts)
         for cause in doors.causes(door, now)
     )

@@ -15,7 +15,6 @@ from dlq_console.store.presence import DEAD_AFTER
 from dlq_console.store.queries.counts import CAP, Count, count_sql, read_count
 from dlq_console.store.queries.distinct import distinct_sql
 from dlq_console.store.queries.routes import ANY, Accounts, Route, prepared, route_for
-from dlq_console.store.scopes import ClosedScope, closed_scopes, method_name
 from dlq_console.store.states import Status
 from dlq_console.store.store import Store
 
@@ -71,7 +70,6 @@ class Overview:
     last_heartbeat: datetime | None
     accounts: tuple[AccountFigures, ...]
     kinds: tuple[KindFigures, ...]
-    closed: tuple[ClosedScope, ...]
 
 
 def _capped(condition: str, order: str) -> str:
@@ -132,7 +130,7 @@ def _by_kind(visible: str) -> str:
 
 
 def overview(store: Store, *, accounts: Accounts = None) -> Overview:
-    """The figures of the overview page, in four statements."""
+    """The figures of the overview page, in three statements."""
     dead = route_for(store, EventFilter(), accounts, only=Status.DEAD)
     visible, parameters = (ANY, {}) if accounts is None else (VISIBLE, {"visible_list": list(accounts)})
 
@@ -160,7 +158,6 @@ def overview(store: Store, *, accounts: Accounts = None) -> Overview:
         last_heartbeat=read_time(totals.last_heartbeat),
         accounts=parts,
         kinds=kinds,
-        closed=tuple(scope for scope in closed_scopes(store) if _concerns(scope, accounts)),
     )
 
 
@@ -182,12 +179,3 @@ def _part(number: int) -> Count:
 def _sum(counts: Iterable[Count]) -> Count:
     counts = tuple(counts)
     return Count(sum(count.number for count in counts), any(count.capped for count in counts))
-
-
-def _concerns(scope: ClosedScope, accounts: Accounts) -> bool:
-    """Whether a closed scope may be shown to somebody who sees these accounts; a provider concerns everybody."""
-    if accounts is None or scope.type == "provider":
-        return True
-    if scope.type == "account":
-        return scope.name in accounts
-    return any(scope.name.startswith(method_name(account, "")) for account in accounts)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from flask import Response, abort
 from flask_smorest import Blueprint
 
-from dlq_console.errors import EventNotFound
 from dlq_console.hub.door_figures import account_figures, breaker_figures
-from dlq_console.hub.doors import account_name, circuit_scope, every_door
+from dlq_console.hub.doors import account_name, circuit, circuit_scope, every_door
 from dlq_console.hub.services import service_breaker, service_of
 from dlq_console.store import queries
 from dlq_console.store.people import Permission, Person
@@ -89,9 +88,7 @@ def list_bulkheads() -> Response:
 @doors.response(200, schemas.BreakerSchema)
 def force_open(how: dict[str, Any], name: str) -> Response:
     """Let nothing start behind a circuit, whatever its calls say."""
-    asking = _may_touch_circuit(name)
-    hub().force_breaker(name, "open", actor=asking.name, note=how.get("note"), seconds=how.get("seconds"))
-    return _breaker(name)
+    return _forced(name, "open", how)
 
 
 @doors.route("/breakers/<path:name>/force-closed", methods=["POST"])
@@ -99,9 +96,7 @@ def force_open(how: dict[str, Any], name: str) -> Response:
 @doors.response(200, schemas.BreakerSchema)
 def force_closed(how: dict[str, Any], name: str) -> Response:
     """Let everything start behind a circuit, whatever its calls say."""
-    asking = _may_touch_circuit(name)
-    hub().force_breaker(name, "closed", actor=asking.name, note=how.get("note"), seconds=how.get("seconds"))
-    return _breaker(name)
+    return _forced(name, "closed", how)
 
 
 @doors.route("/breakers/<path:name>/reset", methods=["POST"])
@@ -112,6 +107,12 @@ def reset_breaker(how: dict[str, Any], name: str) -> Response:
     """Close a circuit, and end what a person had decided about it."""
     asking = _may_touch_circuit(name)
     hub().reset_breaker(name, actor=asking.name, note=how.get("note"))
+    return _breaker(name)
+
+
+def _forced(name: str, position: Literal["open", "closed"], how: dict[str, Any]) -> Response:
+    asking = _may_touch_circuit(name)
+    hub().force_breaker(name, position, actor=asking.name, note=how.get("note"), seconds=how.get("seconds"))
     return _breaker(name)
 
 
@@ -149,10 +150,7 @@ def _breaker(name: str) -> Response:
     service = service_of(store, state, name)
     if service is not None:
         return _json(service_breaker(state, service))
-    for door, now in every_door(store):
-        if door.scope == circuit_scope(name):
-            return _json(breaker_figures(door, now))
-    raise EventNotFound(f"There is no breaker {name}.")
+    return _json(breaker_figures(*circuit(store, name)))
 
 
 def _json(document: Document) -> Response:
