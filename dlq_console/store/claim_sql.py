@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dlq_console.store.events import DEFAULT_MAX_ATTEMPTS
 from dlq_console.store.lanes import IS_FIRST as IS_FIRST
+from dlq_console.store.scope_names import METHOD_NAME
 
 #: Claimed in this order: live work, then retries, then bulk work.
 LIVE, RETRY, BULK = 0, 1, 2
@@ -42,13 +43,13 @@ GUARDED = "EXISTS (SELECT 1 FROM {scope} g WHERE g.account = a.account AND g.gua
 #: Condition on `e`, an event row: its provider is not known to limit its kind.
 UNLIMITED = "NOT EXISTS (SELECT 1 FROM {kind} u WHERE u.name = e.kind AND u.limits IS NOT NULL)"
 #: Condition on `e`, an event row: no closed method and no closed provider stands in its way.
-METHOD_AND_PROVIDER_OPEN = """
+METHOD_AND_PROVIDER_OPEN = f"""
 NOT EXISTS (
-    SELECT 1 FROM {scope} m WHERE m.type = 'method' AND (m.closed_until > {now} OR m.paced_until > {now})
-        AND m.name = replace(replace(e.account, '%', '%25'), '/', '%2F') || '/' || e.kind
+    SELECT 1 FROM {{scope}} m WHERE m.type = 'method' AND (m.closed_until > {{now}} OR m.paced_until > {{now}})
+        AND m.name = {METHOD_NAME}
 ) AND NOT EXISTS (
-    SELECT 1 FROM {scope} p JOIN {kind} k ON k.provider = p.name
-    WHERE p.type = 'provider' AND (p.closed_until > {now} OR p.paced_until > {now}) AND k.name = e.kind
+    SELECT 1 FROM {{scope}} p JOIN {{kind}} k ON k.provider = p.name
+    WHERE p.type = 'provider' AND (p.closed_until > {{now}} OR p.paced_until > {{now}}) AND k.name = e.kind
 )
 """
 

@@ -7,6 +7,9 @@ from typing import Literal
 
 ScopeType = Literal["account", "method", "provider"]
 
+#: SQL: what `method_name` says of the event `e`.
+METHOD_NAME = "replace(replace(e.account, '%', '%25'), '/', '%2F') || '/' || e.kind"
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from flask import url_for
@@ -114,25 +115,34 @@ def _dead_of(count: Count, total: Count) -> str:
 
 def biggest_group(group: Group) -> str:
     """Which cause is biggest, as it was counted last."""
-    shown = display.current()
-    words = {
-        "error": _linked(group.fingerprint, group.cause),
-        "number": shown.count(group.count),
-        "where": group.account or gettext("several accounts"),
-        "since": shown.moment(group.first_seen_at),
-    }
-    return _sentence(gettext("Biggest cause: “%(error)s” (%(number)s, %(where)s), since %(since)s."), words)
+    return _biggest(
+        _linked(group.fingerprint, group.cause),
+        display.current().count(group.count),
+        group.account,
+        group.first_seen_at,
+    )
 
 
 def _cause(cause: Cause) -> str:
-    shown = display.current()
+    return _biggest(
+        _linked(cause.fingerprint, cause.error),
+        display.current().number(cause.number),
+        cause.account,
+        cause.since,
+        complete=cause.complete,
+    )
+
+
+def _biggest(
+    error: Markup, number: str, account: str | None, since: datetime, *, complete: bool = True
+) -> str:
     words = {
-        "error": _linked(cause.fingerprint, cause.error),
-        "number": shown.number(cause.number),
-        "where": cause.account or gettext("several accounts"),
-        "since": shown.moment(cause.since),
+        "error": error,
+        "number": number,
+        "where": account or gettext("several accounts"),
+        "since": display.current().moment(since),
     }
-    if cause.complete:
+    if complete:
         return _sentence(
             gettext("Biggest cause: “%(error)s” (%(number)s, %(where)s), since %(since)s."), words
         )

@@ -33,7 +33,7 @@ from dlq_console.store.presence import DEAD_AFTER
 from dlq_console.store.queries.doors import told
 from dlq_console.store.queries.pages import summary
 from dlq_console.store.queries.routes import ANY, Accounts, prepared
-from dlq_console.store.scope_names import Scope, account_scope, method_scope, provider_scope
+from dlq_console.store.scope_names import METHOD_NAME, Scope, account_scope, method_scope, provider_scope
 from dlq_console.store.states import READY, Status
 from dlq_console.store.store import Store
 
@@ -43,9 +43,7 @@ MAX_HISTORY = 500
 MAX_IDS = 500
 
 _CLOSED = "SELECT max(s.closed_until) FROM {scope} s WHERE s.closed_until > {now}"
-_METHOD = (
-    "s.type = 'method' AND s.name = replace(replace(e.account, '%', '%25'), '/', '%2F') || '/' || e.kind"
-)
+_METHOD = f"s.type = 'method' AND s.name = {METHOD_NAME}"
 #: Workers keep their accounts as a JSON list; an empty cell means all accounts.
 _SERVES = {
     True: "EXISTS (SELECT 1 FROM json_each(w.accounts) served WHERE served.value = e.account)",
