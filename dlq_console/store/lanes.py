@@ -1,7 +1,8 @@
 """Which events must wait for which: the lanes.
 
 A lane is `<account>|<ordering key>`, or `<account>|*` for the serial lane of an account, which takes all of its kinds.
-Its events are run one at a time in the order of their ids, across retries and crashes. Whatever waits behind an earlier
+Its events are run one at a time in the order of their places, across retries and crashes; the place of an event is its
+id, or that of the event whose edited payload it holds. Whatever waits behind an earlier
 event is `blocked`, so the claim never reads it: 100,000 waiting events of one lane cost it one step.
 
 An event is let go (`promote`) in the transaction that ends the one before it. Two such transactions at once may each see
@@ -36,32 +37,44 @@ _BLOCKED = "{one}.status = 'blocked'"
 _STOPS = f"{{one}}.status = 'dead' AND {{one}}.on_dead = '{BLOCK}'"
 
 
+def place(one: str) -> str:
+    """SQL: the place in its lane of the event `one`, an alias; as its indexes spell it."""
+    return f"coalesce({one}.place, {one}.id)"
+
+
 def _first(column: str, condition: str, lane: str) -> str:
     """SQL: `column` of the first event of `lane`, an SQL expression. Sorted as its index is, so that no other one is read."""
     return (
-        f"(SELECT o.{column} FROM {{event}} o WHERE o.lane = {lane} AND {condition.replace('{one}', 'o')}"
-        " ORDER BY o.lane, o.id LIMIT 1)"
+        f"(SELECT {column} FROM {{event}} o WHERE o.lane = {lane} AND {condition.replace('{one}', 'o')}"
+        f" ORDER BY o.lane, {place('o')} LIMIT 1)"
     )
+
+
+def _first_place(condition: str, lane: str) -> str:
+    return _first(place("o"), condition, lane)
 
 
 #: Whether the event `e` is the one of its lane that may run. Ready events that are not are few: those that several
 #: transactions put into an empty lane at once, and old ones that were reprocessed while a later one ran.
 IS_FIRST = f"""(e.lane IS NULL OR (NOT EXISTS (
     SELECT 1 FROM {{event}} o WHERE o.lane = e.lane AND {_OPEN.replace("{one}", "o")}
-        AND o.id <> e.id AND (o.id < e.id OR o.status = 'running')
-) AND coalesce({_first("id", _STOPS, "e.lane")}, e.id) >= e.id))"""
+        AND o.id <> e.id AND ({place("o")} < {place("e")} OR o.status = 'running')
+) AND coalesce({_first_place(_STOPS, "e.lane")}, {place("e")}) >= {place("e")}))"""
 
 
 def is_held_up(lane: str) -> str:
     """SQL: whether an event that comes into `lane`, an SQL expression, has to wait."""
-    held = " OR ".join(f"{_first('id', each, lane)} IS NOT NULL" for each in (_OPEN, _BLOCKED, _STOPS))
+    held = " OR ".join(f"{_first('o.id', each, lane)} IS NOT NULL" for each in (_OPEN, _BLOCKED, _STOPS))
     return f"({lane} IS NOT NULL AND ({held}))"
 
 
 def head_of(lane: str) -> str:
     """SQL: the id of the event behind which `lane`, an SQL expression, waits: what stopped it, or the first open one."""
-    opened, stopped = _first("id", _OPEN, lane), _first("id", _STOPS, lane)
-    return f"{{least}}(coalesce({opened}, {stopped}), coalesce({stopped}, {opened}))"
+    opened, stopped = _first_place(_OPEN, lane), _first_place(_STOPS, lane)
+    return (
+        f"CASE WHEN {stopped} IS NULL OR {opened} < {stopped} THEN {_first('o.id', _OPEN, lane)}"
+        f" ELSE {_first('o.id', _STOPS, lane)} END"
+    )
 
 
 #: The wait in the lane is no wait for a worker: what was due meanwhile is due now, and has as long as it had before.
@@ -71,14 +84,15 @@ UPDATE {{event}} SET status = 'pending', updated_at = {{now}},
     give_up_at = CASE WHEN give_up_at = expires_at THEN expires_at
         ELSE {{least}}(coalesce(expires_at, {{greatest}}(due_at, {{now}}) + (give_up_at - due_at)),
             {{greatest}}(due_at, {{now}}) + (give_up_at - due_at)) END
-WHERE status = 'blocked' AND id = {_first("id", _BLOCKED, ":lane")}
-    AND {_first("id", _OPEN, ":lane")} IS NULL AND coalesce({_first("id", _STOPS, ":lane")}, id) >= id
+WHERE status = 'blocked' AND id = {_first("o.id", _BLOCKED, ":lane")}
+    AND {_first("o.id", _OPEN, ":lane")} IS NULL
+    AND coalesce({_first_place(_STOPS, ":lane")}, place, id) >= coalesce(place, id)
 """
 
 
 def _walk(name: str, condition: str) -> str:
     """A walk from lane to lane through the index: one step each, however many events wait in them."""
-    step = f"SELECT o.lane FROM {{event}} o WHERE {condition.replace('{one}', 'o')} %s ORDER BY o.lane, o.id LIMIT 1"
+    step = f"SELECT o.lane FROM {{event}} o WHERE {condition.replace('{one}', 'o')} %s ORDER BY o.lane, {place('o')} LIMIT 1"
     return f"""{name}(lane) AS (
     SELECT ({step % ""}) UNION ALL
     SELECT ({step % "AND o.lane > w.lane"}) FROM {name} w WHERE w.lane IS NOT NULL
@@ -87,9 +101,9 @@ def _walk(name: str, condition: str) -> str:
 
 FREE_LANES = f"""
 WITH RECURSIVE {_walk("waiting", _BLOCKED)}
-SELECT w.lane FROM waiting w WHERE w.lane IS NOT NULL AND {_first("id", _OPEN, "w.lane")} IS NULL
-    AND ({_first("id", _STOPS, "w.lane")} IS NULL
-        OR {_first("id", _STOPS, "w.lane")} > {_first("id", _BLOCKED, "w.lane")})
+SELECT w.lane FROM waiting w WHERE w.lane IS NOT NULL AND {_first("o.id", _OPEN, "w.lane")} IS NULL
+    AND ({_first("o.id", _STOPS, "w.lane")} IS NULL
+        OR {_first_place(_STOPS, "w.lane")} > {_first_place(_BLOCKED, "w.lane")})
 """
 
 _DESCRIBED = f"""

@@ -21,9 +21,11 @@ from sqlalchemy import (
     SmallInteger,
     Table,
     Text,
+    func,
     text,
 )
 
+from dlq_console.store import triage_tables
 from dlq_console.store.states import Status
 from dlq_console.store.types import BigId, UtcTime
 
@@ -74,6 +76,14 @@ class Tables:
     error_group: Table
     shared: Table
     snapshot: Table
+    event_field: Table
+    desk: Table
+    group_desk: Table
+    tag: Table
+    note: Table
+    saved_view: Table
+    bulk_run: Table
+    bulk_item: Table
 
 
 @cache
@@ -98,6 +108,14 @@ def tables(prefix: str) -> Tables:
         error_group=_error_group(metadata, prefix),
         shared=_shared(metadata, prefix),
         snapshot=_snapshot(metadata, prefix),
+        event_field=triage_tables.event_field(metadata, prefix),
+        desk=triage_tables.desk(metadata, prefix),
+        group_desk=triage_tables.group_desk(metadata, prefix),
+        tag=triage_tables.tag(metadata, prefix),
+        note=triage_tables.note(metadata, prefix),
+        saved_view=triage_tables.saved_view(metadata, prefix),
+        bulk_run=triage_tables.bulk_run(metadata, prefix),
+        bulk_item=triage_tables.bulk_item(metadata, prefix),
     )
 
 
@@ -177,8 +195,14 @@ def _event(metadata: MetaData, prefix: str) -> Table:
         _text("trace_context", null=True),
         # 0: whether the outside system has it is known. Otherwise how often its verifier has been asked in vain, plus one.
         _int("doubts"),
-        # The newer event of its entity that made it needless.
+        # The newer event of its entity that made it needless, or the one that holds its edited payload.
         Column("superseded_by", BigId),
+        # What it was before a person's last act, so that the act can be taken back.
+        _text("former_status", null=True),
+        _text("former_reason", null=True),
+        _time("former_finished_at"),
+        # Its place in its lane where that is not its id: that of the event whose edited payload it holds.
+        Column("place", BigId),
         CheckConstraint(f"status IN ({statuses})", name="status"),
         sqlite_autoincrement=True,
     )
@@ -210,9 +234,12 @@ def _event_indexes(table: Table, prefix: str) -> None:
     partial("ready_ix", ready, c.account, c.priority, c.next_run_at, c.id)
     partial("give_up_ix", f"{ready} AND give_up_at IS NOT NULL", c.give_up_at, c.id)
     partial("running_ix", "status = 'running'", c.account, c.lease_until, c.id)
-    partial("lane_open_ix", "status IN ('pending', 'failed', 'running') AND lane IS NOT NULL", c.lane, c.id)
-    partial("lane_blocked_ix", "status = 'blocked'", c.lane, c.id)
-    partial("lane_stopped_ix", "status = 'dead' AND on_dead = 'block'", c.lane, c.id)
+    in_lane = func.coalesce(c.place, c.id)
+    partial(
+        "lane_open_ix", "status IN ('pending', 'failed', 'running') AND lane IS NOT NULL", c.lane, in_lane
+    )
+    partial("lane_blocked_ix", "status = 'blocked'", c.lane, in_lane)
+    partial("lane_stopped_ix", "status = 'dead' AND on_dead = 'block'", c.lane, in_lane)
     partial("lane_running_uq", "status = 'running' AND lane IS NOT NULL", c.lane, unique=True)
     partial("dead_ix", "status = 'dead'", c.finished_at, c.id)
     partial("dead_kind_ix", "status = 'dead'", c.kind, c.finished_at, c.id)
@@ -220,6 +247,8 @@ def _event_indexes(table: Table, prefix: str) -> None:
     partial("dead_account_kind_ix", "status = 'dead'", c.account, c.kind, c.finished_at, c.id)
     partial("dead_group_ix", "status = 'dead'", c.fingerprint, c.finished_at, c.id)
     partial("dead_group_account_ix", "status = 'dead'", c.fingerprint, c.account, c.finished_at, c.id)
+    partial("dead_reason_ix", "status = 'dead'", c.reason, c.finished_at, c.id)
+    partial("dead_verdict_ix", "status = 'dead'", c.verdict, c.finished_at, c.id)
     partial("discarded_ix", "status = 'discarded'", c.finished_at, c.id)
     partial("ended_ix", "status IN ('done', 'discarded')", c.finished_at, c.id)
 
@@ -275,9 +304,20 @@ def _audit(metadata: MetaData, prefix: str) -> Table:
         _text("note", null=True),
         _text("before", null=True),
         _text("after", null=True),
+        # Where the request came from, and through which door: `console`, `api`, `cli`, `python`.
+        _text("address", null=True),
+        _text("via", null=True),
+        # Of an act upon many: its run and its filter.
+        Column("bulk_id", BigId),
+        _text("filter", null=True),
+        # Of the event, so that whoever sees some accounts sees their acts.
+        _text("account", null=True),
         sqlite_autoincrement=True,
     )
     Index(f"{prefix}audit_event_ix", table.c.event_id, table.c.id)
+    Index(f"{prefix}audit_at_ix", table.c.at)
+    Index(f"{prefix}audit_actor_ix", table.c.actor, table.c.id)
+    Index(f"{prefix}audit_action_ix", table.c.action, table.c.id)
     return table
 
 
@@ -403,6 +443,8 @@ def _users(metadata: MetaData, prefix: str) -> Table:
         _time("created_at", null=False),
         _time("disabled_at"),
         _time("last_login_at"),
+        # 1: single keys do nothing.
+        _int("keys_off"),
         sqlite_autoincrement=True,
     )
 

@@ -32,6 +32,14 @@ TABLES = {
     "error_group",
     "shared",
     "snapshot",
+    "event_field",
+    "desk",
+    "group_desk",
+    "tag",
+    "note",
+    "saved_view",
+    "bulk_run",
+    "bulk_item",
     "worker",
     "step",
     "users",
@@ -40,6 +48,13 @@ TABLES = {
     "once",
     "version",
 }
+
+
+#: SQLAlchemy cannot read indexes on expressions back from SQLite; what they are is compared in the database's own words.
+UNREAD = pytest.mark.filterwarnings(
+    "ignore:Skipped unsupported reflection of expression-based index",
+    "ignore:autogenerate skipping metadata-specified expression-based index",
+)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -201,6 +216,7 @@ def test_a_database_that_is_away_is_told_in_one_sentence(tmp_path: Path) -> None
 # What the models say
 
 
+@UNREAD
 @pytest.mark.parametrize("prefix", ["dlq_", "a_prefix_of_20_chars"])
 def test_the_migrated_database_is_what_the_models_say(empty_url: str, prefix: str) -> None:
     migrate.upgrade(empty_url, prefix)
@@ -256,6 +272,7 @@ def test_an_id_is_never_given_twice(empty_url: str) -> None:
     store.engines.dispose()
 
 
+@UNREAD
 def test_at_most_four_indexes_cover_the_whole_event_table(empty_url: str) -> None:
     migrate.upgrade(empty_url)
     with _engine(empty_url) as engine:

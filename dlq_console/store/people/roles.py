@@ -30,6 +30,18 @@ class Permission(StrEnum):
     RESUME_ACCOUNT = "resume_account"
     FORCE_BREAKER = "force_breaker"
     ENQUEUE = "enqueue"
+    RESTORE = "restore"
+    CANCEL_SEND = "cancel_send"
+    EDIT = "edit"
+    PRECHECK = "precheck"
+    ASSIGN = "assign"
+    TAG = "tag"
+    NOTE = "note"
+    SNOOZE = "snooze"
+    SHARE_VIEW = "share_view"
+    BULK = "bulk"
+    REVEAL = "reveal"
+    AUDIT = "audit"
     USERS = "users"
     TOKENS = "tokens"
 
@@ -44,6 +56,18 @@ PERMISSIONS: dict[Permission, Role] = {
     Permission.RESUME_ACCOUNT: Role.OPERATOR,
     Permission.FORCE_BREAKER: Role.OPERATOR,
     Permission.ENQUEUE: Role.OPERATOR,
+    Permission.RESTORE: Role.OPERATOR,
+    Permission.CANCEL_SEND: Role.OPERATOR,
+    Permission.EDIT: Role.EDITOR,
+    Permission.PRECHECK: Role.OPERATOR,
+    Permission.ASSIGN: Role.OPERATOR,
+    Permission.TAG: Role.OPERATOR,
+    Permission.NOTE: Role.OPERATOR,
+    Permission.SNOOZE: Role.OPERATOR,
+    Permission.SHARE_VIEW: Role.OPERATOR,
+    Permission.BULK: Role.OPERATOR,
+    Permission.REVEAL: Role.EDITOR,
+    Permission.AUDIT: Role.OPERATOR,
     Permission.USERS: Role.ADMIN,
     Permission.TOKENS: Role.ADMIN,
 }

@@ -1,0 +1,220 @@
+"""What people do with dead letters: fields to search by, the desk, views, bulk runs, and where acts came from.
+
+Frozen: what this step adds, written out, whatever `models.py` says by then. The indexes of lanes are made anew, because a
+lane is in the order of places now: an event that holds the edited payload of another stands in that one's place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import context, op
+
+revision = "0004"
+down_revision = "0003"
+branch_labels = None
+depends_on = None
+
+#: SQLite only counts up by itself where the type is exactly INTEGER; both hold 64 bits.
+BIG_ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+#: `timestamptz` on PostgreSQL, whole microseconds since 1970 on SQLite.
+TIME = sa.DateTime(timezone=True).with_variant(sa.BigInteger(), "sqlite")
+
+#: Name of the index -> its condition.
+LANES = {
+    "lane_open_ix": "status IN ('pending', 'failed', 'running') AND lane IS NOT NULL",
+    "lane_blocked_ix": "status = 'blocked'",
+    "lane_stopped_ix": "status = 'dead' AND on_dead = 'block'",
+}
+
+
+def upgrade() -> None:
+    """Apply."""
+    prefix: str = context.config.attributes["table_prefix"]
+    _events(f"{prefix}event")
+    _acts(f"{prefix}audit")
+    op.add_column(f"{prefix}users", _count("keys_off"))
+    _event_field(f"{prefix}event_field")
+    _desks(prefix)
+    _saved_view(f"{prefix}saved_view")
+    _bulk_run(f"{prefix}bulk_run")
+    _bulk_item(f"{prefix}bulk_item")
+
+
+def _events(table: str) -> None:
+    _add(
+        table,
+        _text("former_status", null=True),
+        _text("former_reason", null=True),
+        _time("former_finished_at", null=True),
+        sa.Column("place", BIG_ID, nullable=True),
+    )
+    for name, condition in LANES.items():
+        op.drop_index(f"{table}_{name}", table)
+        _partial(f"{table}_{name}", table, ["lane", sa.text("coalesce(place, id)")], condition)
+    for column in ("reason", "verdict"):
+        _partial(f"{table}_dead_{column}_ix", table, [column, "finished_at", "id"], "status = 'dead'")
+
+
+def _acts(table: str) -> None:
+    _add(
+        table,
+        _text("address", null=True),
+        _text("via", null=True),
+        sa.Column("bulk_id", BIG_ID, nullable=True),
+        _text("filter", null=True),
+        _text("account", null=True),
+    )
+    op.create_index(f"{table}_at_ix", table, ["at"])
+    op.create_index(f"{table}_actor_ix", table, ["actor", "id"])
+    op.create_index(f"{table}_action_ix", table, ["action", "id"])
+
+
+def _event_field(table: str) -> None:
+    op.create_table(
+        table,
+        _text("value"),
+        _text("path"),
+        sa.Column("event_id", BIG_ID, nullable=False),
+        sa.PrimaryKeyConstraint("value", "path", "event_id", name=op.f(f"{table}_pk")),
+    )
+    op.create_index(f"{table}_event_ix", table, ["event_id"])
+
+
+def _desks(prefix: str) -> None:
+    desk, group, tag, note = (f"{prefix}{name}" for name in ("desk", "group_desk", "tag", "note"))
+    op.create_table(
+        desk,
+        sa.Column("event_id", BIG_ID, autoincrement=False, nullable=False),
+        _text("assignee", null=True),
+        _time("due_at", null=True),
+        _time("snoozed_until", null=True),
+        _time("updated_at"),
+        sa.PrimaryKeyConstraint("event_id", name=op.f(f"{desk}_pk")),
+    )
+    _partial(f"{desk}_assignee_ix", desk, ["assignee", "event_id"], "assignee IS NOT NULL")
+    _partial(f"{desk}_snoozed_ix", desk, ["snoozed_until"], "snoozed_until IS NOT NULL")
+    op.create_table(
+        group,
+        _text("fingerprint"),
+        _text("playbook", null=True),
+        _text("playbook_by", null=True),
+        _time("playbook_at", null=True),
+        _text("assignee", null=True),
+        _time("due_at", null=True),
+        _time("updated_at"),
+        sa.PrimaryKeyConstraint("fingerprint", name=op.f(f"{group}_pk")),
+    )
+    op.create_table(
+        tag,
+        _text("tag"),
+        sa.Column("event_id", BIG_ID, nullable=False),
+        sa.PrimaryKeyConstraint("tag", "event_id", name=op.f(f"{tag}_pk")),
+    )
+    op.create_index(f"{tag}_event_ix", tag, ["event_id"])
+    op.create_table(
+        note,
+        sa.Column("id", BIG_ID, autoincrement=True, nullable=False),
+        _time("at"),
+        _text("actor"),
+        sa.Column("event_id", BIG_ID, nullable=False),
+        _text("text"),
+        _text("form", null=True),
+        sa.PrimaryKeyConstraint("id", name=op.f(f"{note}_pk")),
+        sa.UniqueConstraint("form", name=op.f(f"{note}_form_uq")),
+        sqlite_autoincrement=True,
+    )
+    op.create_index(f"{note}_event_ix", note, ["event_id", "id"])
+
+
+def _saved_view(table: str) -> None:
+    op.create_table(
+        table,
+        sa.Column("id", BIG_ID, autoincrement=True, nullable=False),
+        _text("name"),
+        _text("owner"),
+        _count("shared"),
+        _text("page"),
+        _text("filter"),
+        _time("created_at"),
+        _time("updated_at"),
+        sa.PrimaryKeyConstraint("id", name=op.f(f"{table}_pk")),
+        sqlite_autoincrement=True,
+    )
+    op.create_index(f"{table}_name_uq", table, ["owner", "name"], unique=True)
+
+
+def _bulk_run(table: str) -> None:
+    op.create_table(
+        table,
+        sa.Column("id", BIG_ID, autoincrement=True, nullable=False),
+        _text("action"),
+        _text("filter", null=True),
+        _text("accounts", null=True),
+        _text("selection_token", null=True),
+        _text("actor"),
+        _text("note", null=True),
+        _text("state"),
+        _text("cause", null=True),
+        _time("created_at"),
+        _time("cut_at"),
+        _time("frozen_at", null=True),
+        _time("finished_at", null=True),
+        sa.Column("expected", sa.Integer(), nullable=True),
+        _text("cursor", null=True),
+        sa.Column("rate", sa.Float(), nullable=True),
+        _count("window"),
+        _text("stages", null=True),
+        _count("stage"),
+        sa.Column("stop_share", sa.Float(), nullable=True),
+        *map(_count, ("total", "released", "succeeded", "died_same", "died_different", "refused")),
+        _time("released_at", null=True),
+        _text("acted_by", null=True),
+        sa.Column("version", BIG_ID, nullable=False, server_default=sa.text("0")),
+        sa.PrimaryKeyConstraint("id", name=op.f(f"{table}_pk")),
+        sa.UniqueConstraint("selection_token", name=op.f(f"{table}_selection_token_uq")),
+        sqlite_autoincrement=True,
+    )
+    live = "state IN ('freezing', 'running', 'paused', 'stopped')"
+    _partial(f"{table}_live_ix", table, ["state", "id"], live)
+
+
+def _bulk_item(table: str) -> None:
+    op.create_table(
+        table,
+        sa.Column("bulk_id", BIG_ID, autoincrement=False, nullable=False),
+        sa.Column("position", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("event_id", BIG_ID, nullable=False),
+        sa.Column("epoch", BIG_ID, nullable=False),
+        _text("fingerprint", null=True),
+        _text("state"),
+        _text("cause", null=True),
+        _time("released_at", null=True),
+        _time("ended_at", null=True),
+        sa.PrimaryKeyConstraint("bulk_id", "position", name=op.f(f"{table}_pk")),
+    )
+    op.create_index(f"{table}_event_uq", table, ["bulk_id", "event_id"], unique=True)
+    op.create_index(f"{table}_state_ix", table, ["bulk_id", "state", "position"])
+
+
+def _partial(name: str, table: str, columns: list[Any], condition: str) -> None:
+    where = sa.text(condition)
+    op.create_index(name, table, columns, postgresql_where=where, sqlite_where=where)
+
+
+def _add(table: str, *columns: sa.Column[Any]) -> None:
+    for column in columns:
+        op.add_column(table, column)
+
+
+def _text(name: str, *, null: bool = False) -> sa.Column[Any]:
+    return sa.Column(name, sa.Text(), nullable=null)
+
+
+def _time(name: str, *, null: bool = False) -> sa.Column[Any]:
+    return sa.Column(name, TIME, nullable=null)
+
+
+def _count(name: str) -> sa.Column[Any]:
+    return sa.Column(name, sa.Integer(), nullable=False, server_default=sa.text("0"))
