@@ -32,7 +32,7 @@ CONFIG = BulkheadConfig(max_concurrent=SLOTS, timeout=None, acquire_timeout=5, l
 
 def open_state(address: str) -> SharedState:
     """The state at an address, as a process of its own opens it."""
-    return RedisState(address, timeout=5) if address.startswith("redis:") else SqlState(address)
+    return RedisState(address, timeout=5) if address.startswith("redis:") else SqlState(address, timeout=5)
 
 
 def work(address: str, file: str) -> None:

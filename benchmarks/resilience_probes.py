@@ -33,7 +33,7 @@ ASKING = 0.6
 
 def open_state(address: str) -> SharedState:
     """The state at an address, as a process of its own opens it."""
-    return RedisState(address, timeout=5) if address.startswith("redis:") else SqlState(address)
+    return RedisState(address, timeout=5) if address.startswith("redis:") else SqlState(address, timeout=5)
 
 
 # Honoured by others

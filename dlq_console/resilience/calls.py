@@ -24,7 +24,12 @@ from dlq_console.errors import (
     PayloadRefused,
     StoreUnavailable,
 )
-from dlq_console.resilience.errors import BudgetExceededError, BulkheadTimeoutError, Refusal
+from dlq_console.resilience.errors import (
+    BudgetExceededError,
+    BulkheadTimeoutError,
+    Refusal,
+    UndecidedError,
+)
 from dlq_console.resilience.state import SharedState
 
 Result = TypeVar("Result")
@@ -36,6 +41,11 @@ _waiting: RunVar[anyio.CapacityLimiter] = RunVar("dlq_console_waiting")
 #: Errors by which a task is told to end. Celery's is an ordinary Exception and known by name, since nobody needs
 #: Celery to be guarded.
 _INTERRUPTS = frozenset({"SoftTimeLimitExceeded"})
+
+#: Errors of this library itself, which reaches them without asking the service.
+_LOCAL = (
+    Refusal, ConfigurationError, IdempotencyConflict, LeaseLost, PayloadRefused, StoreUnavailable, UndecidedError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +72,28 @@ def is_async(fn: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(getattr(fn, "__call__", None))  # noqa: B004
 
 
+def no_generator(fn: Callable[..., Any], name: str) -> None:
+    """Refuse a generator function, sync or async: calling it does nothing, its work is done while somebody reads.
+
+    Raises:
+        ConfigurationError: it is one.
+    """
+    if type(fn) is FunctionType:
+        generator = bool(fn.__code__.co_flags & (inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR))
+    else:
+        while isinstance(fn, partial):
+            fn = fn.func
+        looked_at = (fn, getattr(fn, "__call__", None))  # noqa: B004 - looked at, not tested for
+        generator = any(
+            inspect.isgeneratorfunction(each) or inspect.isasyncgenfunction(each) for each in looked_at
+        )
+    if generator:
+        raise ConfigurationError(
+            f'"{name}" was given a generator function, whose work begins after the call is over; give it a function that'
+            " reads the generator and returns a result."
+        )
+
+
 def no_awaitable(result: Any, name: str) -> Any:
     """Refuse a result that has yet to be awaited: its slot would be free before the work has begun."""
     if hasattr(type(result), "__await__"):
@@ -84,9 +116,7 @@ def is_local(error: BaseException) -> bool:
         return False
     if isinstance(error, BudgetExceededError):
         return not error.during_call
-    return isinstance(
-        error, (Refusal, ConfigurationError, IdempotencyConflict, LeaseLost, PayloadRefused, StoreUnavailable)
-    )
+    return isinstance(error, _LOCAL)
 
 
 async def off_the_loop(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dlq_console.errors import DLQError
+from dlq_console.errors import DLQError, OutcomeUnknown
 
 
 class Refusal(DLQError):
@@ -61,6 +61,10 @@ class BudgetExceededError(Refusal):
     ) -> None:
         self.during_call = during_call
         super().__init__(message, name=name, retry_after=retry_after)
+
+
+class UndecidedError(OutcomeUnknown):
+    """Nobody knows whether the same call had its effect before; it was not made, and somebody must say so first."""
 
 
 class StillRunningError(Refusal):

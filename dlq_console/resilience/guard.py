@@ -22,7 +22,7 @@ from dlq_console.errors import ConfigurationError, PayloadRefused
 from dlq_console.resilience import budget, checks
 from dlq_console.resilience.breaker import Admission, CircuitBreaker, CircuitBreakerConfig
 from dlq_console.resilience.bulkhead import Bulkhead, BulkheadConfig, LocalBulkhead
-from dlq_console.resilience.calls import is_async
+from dlq_console.resilience.calls import is_async, no_generator
 from dlq_console.resilience.defaults import lasting_state, process_defaults
 from dlq_console.resilience.errors import BudgetExceededError, BulkheadTimeoutError
 from dlq_console.resilience.idempotency import IdempotentCalls
@@ -30,7 +30,7 @@ from dlq_console.resilience.leases import new_token
 from dlq_console.resilience.retry import NO_RETRY, Attempts, RetryConfig
 from dlq_console.resilience.services import Services
 from dlq_console.resilience.spelling import digest, spelled
-from dlq_console.resilience.state import SharedState
+from dlq_console.resilience.state import SharedState, checked_state
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Key = str | Callable[..., str]
@@ -68,12 +68,17 @@ class Guard:
         self._bulkhead = bulkhead
         self._retry = retry
         self._key = idempotency_key
-        self._state = state
+        self._state = None if state is None else checked_state(state)
         self._lock = threading.Lock()
         self._made: _Layers | None = None
 
     def __call__(self, function: Function) -> Function:
-        """Decorate a function, sync or async."""
+        """Decorate a function, sync or async.
+
+        Raises:
+            ConfigurationError: it is a generator function.
+        """
+        no_generator(function, self.name)
 
         def run(*args: Any, **kwargs: Any) -> Any:
             return self._run(function, args, kwargs)
@@ -90,8 +95,10 @@ class Guard:
             CircuitOpenError, BulkheadFullError, BudgetExceededError: it was not called.
             BulkheadTimeoutError: it took too long.
             StillRunningError, IdempotencyConflict, OutcomeUnknown, StoreUnavailable: see `IdempotentCalls.run`.
+            ConfigurationError: `fn` is a generator function.
             BaseException: what the last attempt raised.
         """
+        no_generator(fn, self.name)
         if is_async(fn):
             return self._arun(fn, args, kwargs)
         return self._run(fn, args, kwargs)
@@ -187,8 +194,8 @@ class Guard:
         call = partial(fn, *args, **kwargs)
         if layers.idempotent is None:
             return call
-        key, fingerprint = self._identity(args, kwargs)
-        return partial(layers.idempotent.run, key, fingerprint, call, token=new_token())
+        key, fingerprint, about = self._identity(args, kwargs)
+        return partial(layers.idempotent.run, key, fingerprint, call, token=new_token(), about=about)
 
     def _aonce(
         self, layers: _Layers, fn: Callable[..., Any], args: Any, kwargs: Any
@@ -196,10 +203,11 @@ class Guard:
         call = partial(fn, *args, **kwargs)
         if layers.idempotent is None:
             return call
-        key, fingerprint = self._identity(args, kwargs)
-        return partial(layers.idempotent.arun, key, fingerprint, call, token=new_token())
+        key, fingerprint, about = self._identity(args, kwargs)
+        return partial(layers.idempotent.arun, key, fingerprint, call, token=new_token(), about=about)
 
-    def _identity(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, str]:
+    def _identity(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, str, str]:
+        """The key of a call, the fingerprint of its arguments, and the key as the caller wrote it."""
         key = self._key(*args, **kwargs) if callable(self._key) else self._key
         if not isinstance(key, str) or not key:
             raise ConfigurationError(f'The idempotency key of "{self.name}" must be text, not {key!r}.')
@@ -208,7 +216,7 @@ class Guard:
         except PayloadRefused:
             # The key is the caller's own; an argument that cannot be spelled, such as a session, is not compared.
             fingerprint = ""
-        return digest(self.name, key), fingerprint
+        return digest(self.name, key), fingerprint, key
 
 
 guard = Guard

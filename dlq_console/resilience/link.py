@@ -2,7 +2,8 @@
 
 One link per state and process. It keeps what was last seen of each record that is in use, looks again in the
 background, and renews leases. While the state cannot be reached it lets the same rules run on a local state, begun
-with what was last seen, and says so. Nothing is asked of a state that nobody has used for a while.
+with what was last seen, and says so; whether it is back is tried in the background, so that no call waits for that.
+Nothing is asked of a state that nobody has used for a while.
 """
 
 from __future__ import annotations
@@ -13,39 +14,34 @@ import threading
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from dlq_console.clock import monotonic
 from dlq_console.errors import StoreUnavailable
+from dlq_console.resilience.background import Background, Job
 from dlq_console.resilience.state import (
     AS_IT_IS,
     Answer,
     Change,
     Changing,
+    Contended,
     Kind,
     MemoryState,
     Record,
     SharedState,
+    checked_state,
 )
 
 logger = logging.getLogger(__name__)
 
 #: What was seen longer ago is not believed, in seconds; it is only reached when the background thread is held up.
 BELIEVED = 1.0
-#: Records and jobs that nobody used for so long are left alone, in seconds.
+#: Records that nobody used for so long are left alone, in seconds.
 IN_USE = 10.0
 #: A state that was away is tried again after so many seconds; the wait doubles up to the second number.
 FIRST_RETRY, LAST_RETRY = 0.5, 5.0
-#: The background work has so many seconds to end.
-STOP_WITHIN = 5.0
-
-
-class Job(Protocol):
-    """Something to be done in the background, again and again."""
-
-    def tick(self) -> bool:
-        """Do it; False when there is nothing more to do until somebody asks again."""
-        ...
+#: Records that are gone within so many seconds of the first one are gone for the same reason, which is told once.
+ONE_REASON = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +61,10 @@ class Seen:
     used: float
 
 
+#: Before any moment of the monotonic clock.
+_NEVER = -1e9
+
+
 def _as_it_was(record: Any) -> Any:
     return record
 
@@ -82,14 +82,11 @@ class Link:
         self._lock = threading.Lock()
         self._seen: dict[tuple[str, str], Seen] = {}
         self._kinds: dict[str, Kind[Any]] = {}
-        self._jobs: set[Job] = set()
-        self._failing: set[Job] = set()
-        self._thread: threading.Thread | None = None
-        self._wake = threading.Event()
-        self._stopping = False
+        self._background = Background(self.state.refresh_every, self._refresh)
         self._away: Away | None = None
         self._retry_at = 0.0
         self._retry_after = FIRST_RETRY
+        self._told_of_gone = _NEVER
         self._local = MemoryState(clock=self.state.now)
         #: Goes up each time the state is lost or found again: what was admitted by one is no evidence for the other.
         self.epoch = 0
@@ -102,7 +99,7 @@ class Link:
     @property
     def is_stopping(self) -> bool:
         """Whether the state is being closed: what waits for a better moment is done now or not at all."""
-        return self._stopping
+        return self._background.is_stopping
 
     def change(
         self,
@@ -120,14 +117,18 @@ class Link:
             change: computes the change.
             local_change: computes it in the local state, where other limits apply there.
             begin_local: what of the record last seen still holds for this process alone.
+
+        Raises:
+            Contended: the shared state is well, but others were faster each time; nothing was changed.
         """
-        if self.state.local:
-            return self.state.change(kind, name, change)
-        if self._may_ask():
+        if self._is_near(kind, name):
             try:
                 return self.insist(kind, name, change)
+            except Contended:
+                raise
             except StoreUnavailable as error:
                 self._lost(error)
+                self._use(kind, name)
         return self._change_local(kind, name, local_change or change, begin_local)
 
     def insist(self, kind: Kind[Record], name: str, change: Changing[Record, Answer]) -> Answer:
@@ -135,6 +136,7 @@ class Link:
 
         Raises:
             StoreUnavailable: it is away.
+            Contended: others were faster each time; nothing was changed.
         """
         if self.state.local:
             return self.state.change(kind, name, change)
@@ -152,14 +154,16 @@ class Link:
         return answer
 
     def done_unless_away(self, kind: Kind[Record], name: str, change: Changing[Record, Any]) -> bool:
-        """Change a record of the shared state itself; False when it is away and the change must be tried again.
+        """Change a record of the shared state itself; False when that must be tried again later.
 
         For the background: while the state is away it does not wait each time, and tells of the loss once.
         """
-        if not self.state.local and not self._may_ask():
+        if not self._may_try():
             return False
         try:
             self.state.change(kind, name, change)
+        except Contended:
+            return False
         except StoreUnavailable as error:
             self._lost(error)
             return False
@@ -175,8 +179,7 @@ class Link:
             return None
         now = monotonic()
         seen.used = now
-        if self._thread is None:
-            self._start()
+        self._background.start()
         if self._away is not None:
             return Seen(self._last_seen(kind, name), now, now)
         return seen if now - seen.at < BELIEVED else None
@@ -185,12 +188,13 @@ class Link:
         """A record as it stands; may wait. What was last seen, while the state is away."""
         if self.state.local:
             return self.state.read(kind, name).record
-        if self._may_ask():
+        if self._is_near(kind, name):
             began = monotonic()
             try:
                 reading = self.state.read(kind, name)
             except StoreUnavailable as error:
                 self._lost(error)
+                self._use(kind, name)
             else:
                 self._found()
                 self._learn(kind, name, reading.record, began)
@@ -203,34 +207,39 @@ class Link:
 
     def keep(self, job: Job) -> None:
         """Do a job in the background until its `tick` says that nothing is left."""
-        with self._lock:
-            self._jobs.add(job)
-        if self._thread is None:
-            self._start()
+        self._background.keep(job)
 
     def stop(self) -> None:
         """End the background work after doing it once more; the next use begins it again."""
-        thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
-            self._stopping = True
-            self._wake.set()
-            thread.join(STOP_WITHIN)
+        self._background.stop()
+
+    def tell_of_gone(self, kind: Kind[Any], name: str) -> None:
+        """Say that the state does not hold any more what it was given; once for all that is gone at the same time."""
+        with self._lock:
+            now = monotonic()
+            told, self._told_of_gone = now - self._told_of_gone < ONE_REASON, now
+        if not told:
+            logger.warning(
+                "The shared state has forgotten records, the %s %s among them: it was emptied, restarted without its"
+                " data, or nobody changed them for a week. Their circuits are closed and their slots are free.",
+                kind.name,
+                name,
+            )
 
     def _learn(self, kind: Kind[Any], name: str, record: Any, at: float) -> None:
         """Note what was seen at a moment, unless something later is known."""
-        forgotten = False
+        gone = False
         with self._lock:
             seen = self._seen.get((kind.name, name))
             if seen is None:
                 self._kinds[kind.name] = kind
                 self._seen[kind.name, name] = Seen(record, at, at)
             elif seen.at <= at:
-                forgotten = seen.record is not None and record is None
+                gone = seen.record is not None and record is None
                 seen.record, seen.at = record, at
-        if forgotten:
-            logger.warning("The %s %s is gone from the shared state, as if new.", kind.name, name)
-        if self._thread is None:
-            self._start()
+        if gone:
+            self.tell_of_gone(kind, name)
+        self._background.start()
 
     # The local state while it is away
 
@@ -255,8 +264,23 @@ class Link:
         seen = self._seen.get((kind.name, name))
         return None if seen is None else seen.record
 
-    def _may_ask(self) -> bool:
-        """Whether to ask the shared state: while it is away one caller at a time tries again, the others do not wait."""
+    def _is_near(self, kind: Kind[Any], name: str) -> bool:
+        """Whether a caller asks the state itself; while it is away, that is left to the background."""
+        if self._away is None:
+            return True
+        self._use(kind, name)
+        return False
+
+    def _use(self, kind: Kind[Any], name: str) -> None:
+        """Have the background look at a record, by which it finds out whether the state is back."""
+        now = monotonic()
+        with self._lock:
+            self._kinds[kind.name] = kind
+            self._seen.setdefault((kind.name, name), Seen(None, _NEVER, now)).used = now
+        self._background.start()
+
+    def _may_try(self) -> bool:
+        """Whether the background asks the state: now and then while it is away."""
         if self._away is None:
             return True
         with self._lock:
@@ -264,16 +288,16 @@ class Link:
             if now < self._retry_at:
                 return False
             self._retry_at = now + self._retry_after
+            self._retry_after = min(self._retry_after * 2, LAST_RETRY)
             return True
 
     def _lost(self, error: StoreUnavailable) -> None:
         with self._lock:
             now = monotonic()
             first = self._away is None
-            self._away = Away(now if first or self._away is None else self._away.since, str(error))
-            self._retry_at = now + self._retry_after
-            self._retry_after = min(self._retry_after * 2, LAST_RETRY)
+            self._away = Away(now if self._away is None else self._away.since, str(error))
             if first:
+                self._retry_at = now + self._retry_after
                 self.epoch += 1
                 self._local.forget()
         if first:
@@ -291,31 +315,12 @@ class Link:
 
     # The background
 
-    def _start(self) -> None:
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="dlq-console-link", daemon=True)
-                self._thread.start()
-
-    def _run(self) -> None:
-        while True:
-            self._wake.wait(self.state.refresh_every)
-            self._wake.clear()
-            stopping = self._stopping
-            busy = self._do_jobs()
-            if not stopping:
-                busy |= self._refresh()
-            with self._lock:
-                if stopping or not (busy or self._jobs):
-                    self._thread, self._stopping = None, False
-                    return
-
     def _refresh(self) -> bool:
         """Look at every record in use again; False when none is."""
         began = monotonic()
         with self._lock:
             used = [key for key, seen in self._seen.items() if began - seen.used < IN_USE]
-        if self.state.local or not used or not self._may_ask():
+        if self.state.local or not used or not self._may_try():
             return bool(used)
         for kind_name in {key[0] for key in used}:
             names = [name for kind, name in used if kind == kind_name]
@@ -330,30 +335,6 @@ class Link:
             self._found()
         return True
 
-    def _do_jobs(self) -> bool:
-        with self._lock:
-            # What is kept while it is being done stays kept.
-            jobs, self._jobs = self._jobs, set()
-        for job in jobs:
-            if self._do(job):
-                with self._lock:
-                    self._jobs.add(job)
-        return bool(jobs)
-
-    def _do(self, job: Job) -> bool:
-        """Do a job; whether something is left. Its failure is told once, until it is done again."""
-        try:
-            left = job.tick()
-        except Exception:
-            if job not in self._failing:
-                self._failing.add(job)
-                logger.exception("A background job of the resilience library failed; it will be tried again.")
-            return True
-        if job in self._failing:
-            self._failing.discard(job)
-            logger.info("The background job of the resilience library is done again.")
-        return left
-
 
 #: The attribute of a state that holds its link, so that both are gone together.
 _ATTRIBUTE = "dlq_console_link"
@@ -362,7 +343,12 @@ _links_lock = threading.Lock()
 
 
 def link_to(state: SharedState) -> Link:
-    """The one link of this process to a state."""
+    """The one link of this process to a state.
+
+    Raises:
+        ConfigurationError: it is no state.
+    """
+    checked_state(state)
     link: Link | None = getattr(state, _ATTRIBUTE, None)
     if link is not None:
         return link

@@ -24,7 +24,7 @@ from dlq_console.resilience.errors import StillRunningError
 from dlq_console.resilience.leases import Lease, new_token, renewed
 from dlq_console.resilience.link import link_to
 from dlq_console.resilience.queue_rules import QUEUES
-from dlq_console.resilience.state import Change, Kind, SharedState, unchanged
+from dlq_console.resilience.state import Change, Kind, SharedState, checked_state, unchanged
 
 logger = logging.getLogger(__name__)
 
@@ -180,7 +180,7 @@ class OrphanScanner:
     ) -> None:
         self.name = checks.name(name, "queue")
         checks.count(max_size, "max_size")
-        self._state = state
+        self._state = checked_state(state)
         self._find = find
         self._max_size = max_size
 

@@ -14,7 +14,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from dlq_console.errors import StoreUnavailable
+from dlq_console.errors import ConfigurationError, StoreUnavailable
 from dlq_console.resilience.state import Kind, Loaded, OptimisticState, Swapped
 from dlq_console.resilience.state.optimistic import CLOCK_TOLERANCE
 
@@ -78,20 +78,16 @@ class RedisState(OptimisticState):
         url: where it is, such as `redis://host:6379/0`.
         prefix: begins every key.
         timeout: the longest wait for an answer, in seconds.
+
+    Raises:
+        ConfigurationError: an argument is not fit.
     """
 
     def __init__(self, url: str, *, prefix: str = "dlq", timeout: float = TIMEOUT) -> None:
-        super().__init__()
+        super().__init__(timeout)
         self._url = url
         self._prefix = prefix
-        self._redis = redis.Redis.from_url(
-            url,
-            decode_responses=True,
-            socket_timeout=timeout,
-            socket_connect_timeout=timeout,
-            # A connection that the server closed is replaced at once; waiting longer is not this library's to decide.
-            retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
-        )
+        self._redis = _client(url, timeout)
         self._swapping = self._redis.register_script(_SWAP)
         self._loading = self._redis.register_script(_LOAD)
         self._loading_all = self._redis.register_script(_LOAD_ALL)
@@ -142,6 +138,24 @@ class RedisState(OptimisticState):
             raise StoreUnavailable(
                 f"The shared state in Redis at {self.place} cannot be used: {type(error).__name__}."
             ) from error
+
+
+def _client(url: str, timeout: float) -> redis.Redis:
+    try:
+        client: redis.Redis = redis.Redis.from_url(
+            url,
+            decode_responses=True,
+            socket_timeout=timeout,
+            socket_connect_timeout=timeout,
+            # A connection that the server closed is replaced at once; waiting longer is not this library's to decide.
+            retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
+        )
+    except (ValueError, AttributeError, TypeError):
+        # The address may hold a password, and the error a part of it.
+        raise ConfigurationError(
+            "The address of a RedisState cannot be used; write redis://host:port/db, rediss:// for TLS or unix://path."
+        ) from None
+    return client
 
 
 def _marked(text: str | None) -> str:

@@ -28,7 +28,7 @@ from dlq_console.errors import (
 from dlq_console.resilience import budget, checks
 from dlq_console.resilience.breaker import Admission, CircuitBreaker
 from dlq_console.resilience.breaker.config import ErrorClasses
-from dlq_console.resilience.calls import Replay, is_async, is_interrupt, is_local
+from dlq_console.resilience.calls import Replay, is_async, is_interrupt, is_local, no_generator
 from dlq_console.resilience.errors import Refusal
 from dlq_console.resilience.hints import retry_after_of
 from dlq_console.resilience.retry_budget import RetryBudget, retry_budget
@@ -138,7 +138,9 @@ def with_retry(
     Raises:
         CircuitOpenError: it was not called.
         BaseException: what the last attempt raised.
+        ConfigurationError: `fn` is a generator function.
     """
+    no_generator(fn, service_name)
     config = config or RetryConfig()
     call = partial(fn, *args, **kwargs)
     if is_async(fn):

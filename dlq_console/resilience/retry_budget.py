@@ -1,4 +1,8 @@
-"""How much extra load may retries put on a service that is in trouble? A fifth of its calls, and always a few."""
+"""How much extra load may retries put on a service that is in trouble? A fifth of its calls, and always a few.
+
+Each process counts for itself. The share then holds for all of them together; only the few add up, and nothing that
+is shared without asking inline could prevent that, because they are spent within the first moments.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, TypeVar, cast
 
 from dlq_console.resilience import checks
-from dlq_console.resilience.calls import is_async
+from dlq_console.resilience.calls import is_async, no_generator
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -37,11 +37,13 @@ def traced_node(name: str, **attributes: str | int | float | bool) -> Callable[[
         attributes: of each span.
 
     Raises:
-        ConfigurationError: the name is not fit.
+        ConfigurationError: the name is not fit, or the function is a generator.
     """
     checks.name(name, "node")
 
     def decorate(function: Function) -> Function:
+        no_generator(function, name)
+
         def run(*args: Any, **kwargs: Any) -> Any:
             with span(name, attributes):
                 return function(*args, **kwargs)

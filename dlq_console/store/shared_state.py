@@ -6,14 +6,19 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from sqlalchemy import TextClause, bindparam, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import Connection, TextClause, bindparam, make_url, text
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from dlq_console.errors import StoreUnavailable
+from dlq_console.errors import ConfigurationError, StoreUnavailable
 from dlq_console.resilience.state import Kind, Loaded, OptimisticState, Swapped
 from dlq_console.resilience.state.optimistic import CLOCK_TOLERANCE
+from dlq_console.settings import normalise_database_url
+from dlq_console.store.impatient import ImpatientEngines
 from dlq_console.store.queries.readiness import exists
 from dlq_console.store.store import Store
+
+#: The longest wait for an answer, in seconds. A database answers late now and then, so it is longer than that of Redis.
+TIMEOUT = 0.5
 
 # The time is told also where nothing stands.
 LOAD_ALL = """
@@ -46,17 +51,27 @@ PRUNE = "DELETE FROM {shared} WHERE expires_at <= {now}"
 class SqlState(OptimisticState):
     """State shared by every process that uses the same database; opens nothing before first use, safe before a fork.
 
+    On PostgreSQL it has connections of its own, which nobody waits for longer than the time limit; SQLite is waited
+    for as by everybody who writes to the file.
+
     Args:
         store: the hub's store, or the URL of a database.
         table_prefix: begins the name of its table, where a URL is given.
+        timeout: the longest wait for an answer of PostgreSQL, in seconds.
+
+    Raises:
+        ConfigurationError: an argument is not fit.
     """
 
     refresh_every: ClassVar[float] = 0.2
 
-    def __init__(self, store: Store | str, *, table_prefix: str = "dlq_") -> None:
-        super().__init__()
-        self._store = Store(store, table_prefix=table_prefix) if isinstance(store, str) else store
-        self._own_store = isinstance(store, str)
+    def __init__(self, store: Store | str, *, table_prefix: str = "dlq_", timeout: float = TIMEOUT) -> None:
+        super().__init__(timeout)
+        self._own_store = not isinstance(store, Store)
+        self._store = store if isinstance(store, Store) else _store_at(store, table_prefix)
+        self._engines = self._store.engines
+        if not self._store.sqlite:
+            self._engines = ImpatientEngines(self._engines.database_url, timeout=timeout, pool_size=2)
         self.table = self._store.tables.shared
         self._statements: dict[str, TextClause] = {}
         self._store.clock.on_change(self._statements.clear)
@@ -64,7 +79,7 @@ class SqlState(OptimisticState):
     @property
     def place(self) -> str:
         """Where the database is, without user and password."""
-        return self._store.engines.place
+        return self._engines.place
 
     def create_table(self) -> None:
         """Create the table where there is none."""
@@ -81,12 +96,14 @@ class SqlState(OptimisticState):
             return connection.execute(self._statement(PRUNE)).rowcount
 
     def _disconnect(self) -> None:
+        if self._engines is not self._store.engines:
+            self._engines.dispose()
         # The hub closes its own store.
         if self._own_store:
             self._store.engines.dispose()
 
     def _load(self, kind: Kind[Any], name: str) -> Loaded:
-        with self._reached(), self._store.read() as connection:
+        with self._reached(), self._reading() as connection:
             row = connection.execute(self._statement(LOAD), {"kind": kind.name, "name": name}).one()
         return Loaded(row.value, row.now)
 
@@ -96,7 +113,7 @@ class SqlState(OptimisticState):
         if names is not None:
             parameters["names"] = list(names)
             statement = self._statement(LOAD_NAMED)
-        with self._reached(), self._store.read() as connection:
+        with self._reached(), self._reading() as connection:
             rows = connection.execute(statement, parameters).all()
         return {row.name: row.value for row in rows if row.name is not None}, rows[0].now
 
@@ -112,9 +129,24 @@ class SqlState(OptimisticState):
             "tolerance": CLOCK_TOLERANCE,
         }
         wanted = self._statement(template)
-        with self._reached(), self._store.single_statement() as connection:
+        with self._reached(), self._writing() as connection:
             done = connection.execute(wanted, parameters).rowcount == 1
         return Swapped(done, self.now())
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with self._engines.reached(), self._engines.read().connect() as connection:
+            yield connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        """For one statement, which is a transaction of its own."""
+        if self._store.sqlite:
+            with self._store.write() as connection:
+                yield connection
+            return
+        with self._engines.reached(), self._engines.each_statement().connect() as connection:
+            yield connection
 
     @contextmanager
     def _reached(self) -> Iterator[None]:
@@ -146,3 +178,16 @@ class SqlState(OptimisticState):
         if self._store.sqlite:
             return f"({moment} / 1000000.0)"
         return f"CAST(extract(epoch FROM {moment}) AS double precision)"
+
+
+def _store_at(url: Any, table_prefix: str) -> Store:
+    try:
+        address = normalise_database_url(url)
+        make_url(address)
+    except (ArgumentError, ValueError, AttributeError, TypeError):
+        # The address may hold a password, and the error a part of it.
+        raise ConfigurationError(
+            "The address of a SqlState cannot be used; write sqlite:///path/to/file.db"
+            " or postgresql+psycopg://user:password@host/database."
+        ) from None
+    return Store(address, table_prefix=table_prefix)

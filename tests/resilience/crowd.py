@@ -20,9 +20,11 @@ from dlq_console.clock import monotonic
 from dlq_console.resilience.breaker import CircuitBreaker, CircuitBreakerConfig
 from dlq_console.resilience.bulkhead import Bulkhead, BulkheadConfig
 from dlq_console.resilience.errors import CircuitOpenError
+from dlq_console.resilience.link import link_to
 from dlq_console.resilience.redis_state import RedisState
 from dlq_console.resilience.state import SharedState
 from dlq_console.store.shared_state import SqlState
+from tests.resilience.states import GENEROUS
 from tests.services.process import StartChild, wait_until
 
 THREE = BulkheadConfig(max_concurrent=3, timeout=None, acquire_timeout=60)
@@ -35,7 +37,8 @@ _fork = multiprocessing.get_context("fork")
 
 def open_by_address(address: str) -> SharedState:
     """The state at an address, as a process of its own opens it."""
-    return RedisState(address, timeout=5.0) if address.startswith("redis:") else SqlState(address)
+    make = RedisState if address.startswith("redis:") else SqlState
+    return make(address, timeout=GENEROUS)
 
 
 def in_threads(count: int, work: Callable[[], Any]) -> list[Any]:
@@ -89,6 +92,14 @@ def intervals(state: SharedState, barrier: Barrier, threads: int, rounds: int) -
     return inside
 
 
+def crowded(state: SharedState, barrier: Barrier, threads: int, rounds: int) -> tuple[int, int]:
+    """Hurry through a bulkhead of three with many threads; how many calls came in, and how often the state was lost."""
+    bulkhead = Bulkhead("erp", THREE, state=state)
+    barrier.wait()
+    done = in_threads(threads, lambda: [bulkhead.run(int) for _ in range(rounds)])
+    return sum(map(len, done)), link_to(state).epoch
+
+
 def most_at_once(inside: Iterable[tuple[float, float]]) -> int:
     """How many of these intervals overlap at most."""
     moments = sorted([(began, 1) for began, _ in inside] + [(ended, -1) for _, ended in inside])
@@ -101,7 +112,11 @@ def fail_each(state: SharedState, rounds: int) -> None:
         CircuitBreaker(f"round {number}", PROBED, state=state).admit().failed(TimeoutError())
 
 
-WORKS: dict[str, Callable[[SharedState, Barrier, int, int], Any]] = {"probes": probes, "intervals": intervals}
+WORKS: dict[str, Callable[[SharedState, Barrier, int, int], Any]] = {
+    "probes": probes,
+    "intervals": intervals,
+    "crowded": crowded,
+}
 
 
 def _child(

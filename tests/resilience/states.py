@@ -14,6 +14,9 @@ from dlq_console.store.shared_state import SqlState
 STATES = ("memory", "sqlite", "postgresql", "redis")
 SHARED_STATES = STATES[1:]
 
+#: A busy machine must not make the suite believe that a state is away, in seconds.
+GENEROUS = 5.0
+
 #: The fixtures that hold their addresses.
 ADDRESSES = {"redis": "redis_url", "sqlite": "sqlite_url", "postgresql": "postgres_url"}
 
@@ -47,13 +50,12 @@ def open_state(request: pytest.FixtureRequest, which: str) -> Iterator[SharedSta
 
 
 def _redis(request: pytest.FixtureRequest) -> SharedState:
-    # Generous: a busy machine must not make the suite believe that Redis is away.
-    return RedisState(request.getfixturevalue(ADDRESSES["redis"]), timeout=5.0)
+    return RedisState(request.getfixturevalue(ADDRESSES["redis"]), timeout=GENEROUS)
 
 
 def _sql(which: str) -> Callable[[pytest.FixtureRequest], SharedState]:
     def make(request: pytest.FixtureRequest) -> SharedState:
-        state = SqlState(request.getfixturevalue(ADDRESSES[which]))
+        state = SqlState(request.getfixturevalue(ADDRESSES[which]), timeout=GENEROUS)
         state.create_table()
         return state
 

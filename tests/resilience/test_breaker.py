@@ -35,7 +35,7 @@ from dlq_console.resilience.errors import (
     BulkheadTimeoutError,
     CircuitOpenError,
 )
-from dlq_console.resilience.state import MemoryState
+from dlq_console.resilience.state import A_WEEK, MemoryState
 from tests.resilience.states import FrozenClock
 
 CONFIG = CircuitBreakerConfig(failure_threshold=3, success_threshold=1, recovery_timeout=30)
@@ -189,6 +189,16 @@ def test_a_business_answer_proves_the_service_alive(breaker: CircuitBreaker, clo
     clock.advance(30)
     failing(breaker, 1, PermanentError)
     assert breaker.state is CircuitState.CLOSED
+
+
+def test_failures_to_which_none_was_added_for_a_week_are_forgotten(
+    breaker: CircuitBreaker, clock: FrozenClock
+) -> None:
+    failing(breaker, breaker.config.failure_threshold - 1)
+    clock.advance(A_WEEK + 1)
+    failing(breaker, 1)
+    assert breaker.stats()["consecutive_failures"] == 1
+    assert state_of(breaker) == "closed"
 
 
 def test_a_service_that_asks_to_be_left_alone_is(breaker: CircuitBreaker) -> None:

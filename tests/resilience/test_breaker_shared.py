@@ -188,7 +188,7 @@ def test_nobody_asks_about_a_circuit_that_nobody_uses(
     link = link_to(state)
     assert IN_USE < 60
     monkeypatch.setattr("dlq_console.resilience.link.IN_USE", 0.0)
-    wait_until(lambda: link._thread is None, 10, "the background to end")
+    wait_until(lambda: not link._background.is_running, 10, "the background to end")
     assert breaker.call(ok) == "answer"
 
 

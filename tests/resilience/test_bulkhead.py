@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from billiard.exceptions import SoftTimeLimitExceeded
 
 from dlq_console.clock import monotonic
 from dlq_console.errors import ConfigurationError
@@ -56,7 +57,9 @@ def test_a_call_gets_its_arguments_and_gives_its_result() -> None:
 
 
 @pytest.mark.parametrize("timeout", [None, 30])
-@pytest.mark.parametrize("error", [ValueError("x"), SystemExit(3), KeyboardInterrupt()])
+@pytest.mark.parametrize(
+    "error", [ValueError("x"), SystemExit(3), KeyboardInterrupt(), SoftTimeLimitExceeded()]
+)
 def test_whatever_ends_a_call_frees_its_slot(timeout: float | None, error: BaseException) -> None:
     bulkhead = Bulkhead("erp", BulkheadConfig(max_concurrent=1, timeout=timeout, acquire_timeout=0))
 

@@ -74,8 +74,10 @@ def address() -> Iterator[str]:
         ([], 9, 10),
         ([(HEADER, "12.5")], 12, 12.5),
         ([(HEADER, "100000")], 299, 300),
-        ([(HEADER, "nan")], 9, 10),
-        ([(HEADER, "")], 9, 10),
+        *(
+            ([(HEADER, hostile)], 9, 10)
+            for hostile in ("", "  ", "nan", "inf", "1e309", "-1", "123456789", "\u0665")
+        ),
         ([(HEADER, "5"), (HEADER, "6")], 9, 10),
     ],
 )
@@ -196,7 +198,20 @@ async def _ask(headers: list[tuple[bytes, bytes]], kind: str = "http") -> tuple[
         ([(b"x-timeout-budget", b"12.5")], 12, 12.5),
         ([(b"X-Timeout-Budget", b"3")], 2, 3),
         ([(b"x-timeout-budget", b"5"), (b"x-timeout-budget", b"5")], 9, 10),
-        ([(b"x-timeout-budget", b"\xff\xfe")], 9, 10),
+        *(
+            ([(b"x-timeout-budget", hostile)], 9, 10)
+            for hostile in (
+                b"",
+                b"  ",
+                b"NaN",
+                b"inf",
+                b"1e309",
+                b"-1",
+                b"123456789",
+                "\u0665".encode(),
+                b"\xff\xfe",
+            )
+        ),
     ],
 )
 async def test_asgi_gives_a_request_the_time_that_its_caller_has(

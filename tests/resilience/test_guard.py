@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dlq_console.errors import ConfigurationError, IdempotencyConflict, PermanentError
+from dlq_console.errors import ConfigurationError, IdempotencyConflict, OutcomeUnknown, PermanentError
 from dlq_console.resilience import budget
 from dlq_console.resilience.breaker import CircuitBreaker, CircuitBreakerConfig, Window
 from dlq_console.resilience.bulkhead import Bulkhead, BulkheadConfig
@@ -21,9 +24,12 @@ from dlq_console.resilience.errors import (
     CircuitOpenError,
 )
 from dlq_console.resilience.guard import guard
-from dlq_console.resilience.retry import RetryConfig
+from dlq_console.resilience.idempotency import idempotent_node
+from dlq_console.resilience.orphans import OrphanScanner
+from dlq_console.resilience.retry import RetryConfig, with_retry
 from dlq_console.resilience.services import read_services, services
 from dlq_console.resilience.state import MemoryState, SharedState
+from dlq_console.resilience.tracing import traced_node
 from tests.resilience.states import FrozenClock
 from tests.resilience.test_breaker import ServiceError, fail, ok
 from tests.resilience.test_retry import Flaky
@@ -143,7 +149,7 @@ def test_a_call_past_its_limit_is_not_tried_again_behind_its_callers_back(memory
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("bulkhead", [BulkheadConfig(timeout=0.05), False])
+@pytest.mark.parametrize("bulkhead", [BulkheadConfig(timeout=0.5), False])
 async def test_an_async_probe_that_was_cut_short_opens_the_circuit_again(
     memory: MemoryState, clock: FrozenClock, bulkhead: Any
 ) -> None:
@@ -237,6 +243,27 @@ def test_a_result_from_before_does_not_close_a_half_open_circuit(
     assert erp.stats()["breaker"]["state"] == "half_open"
 
 
+def test_a_call_refused_because_its_outcome_is_unknown_proves_nothing(
+    memory: MemoryState, clock: FrozenClock
+) -> None:
+    """The service was not asked: its circuit neither opens nor, half-open, takes it for a probe."""
+    erp = guard("erp", breaker=QUICK, idempotency_key=lambda *_: "one", state=memory)
+    with pytest.raises(TimeoutError):
+        erp.call(Flaky(1, TimeoutError()))
+    for _ in range(5):
+        with pytest.raises(OutcomeUnknown):
+            erp.call(ok)
+    assert (erp.stats()["breaker"]["failures"], erp.stats()["breaker"]["state"]) == (1, "closed")
+    for _ in range(2):
+        with pytest.raises(ServiceError):
+            guard("erp", breaker=QUICK, state=memory).call(fail)
+    clock.advance(30)
+    with pytest.raises(OutcomeUnknown):
+        erp.call(ok)
+    assert erp.stats()["breaker"]["state"] == "half_open"
+    assert guard("erp", breaker=QUICK, state=memory).call(ok) == "answer"
+
+
 def test_retries_of_one_call_are_the_same_holder(memory: MemoryState) -> None:
     erp = guard("erp", retry=AT_ONCE, idempotency_key="one", state=memory)
     assert erp.call(Flaky(2, TimeoutError())) == 3
@@ -253,6 +280,15 @@ async def test_an_async_call_is_made_once(state: SharedState) -> None:
         return len(made)
 
     assert [await erp.call(send), await erp.call(send)] == [1, 1]
+
+
+@pytest.mark.parametrize("key", ["a:b", "{a} {b}", "ação", "日本 🚚", "%s|*"])
+def test_a_key_may_be_any_text_and_no_two_are_the_same_call(state: SharedState, key: str) -> None:
+    made: list[str] = []
+    erp = guard("erp: {a}", idempotency_key=lambda order: order, state=state)
+    for order in (key, key, f"{key} "):
+        erp.call(made.append, order)
+    assert made == [key, f"{key} "]
 
 
 @pytest.mark.parametrize("key", ["", 7, lambda: None])
@@ -275,10 +311,69 @@ def test_layers_can_be_handed_in_shared_and_left_out(memory: MemoryState) -> Non
     assert guard("erp", breaker=False, bulkhead=False, state=memory).call(ok) == "answer"
 
 
+@pytest.mark.parametrize("address", ["redis://localhost", "sqlite:///x.db", MemoryState])
+def test_an_address_for_a_state_is_refused_where_it_is_given(address: Any) -> None:
+    for make in (
+        lambda: guard("erp", state=address),
+        lambda: idempotent_node(address, "erp", ["order"]),
+        lambda: OrphanScanner(address, "erp", list),
+    ):
+        with pytest.raises(
+            ConfigurationError, match=r"^state must be a shared state, such as RedisState\(url\)"
+        ):
+            make()
+
+
 @pytest.mark.parametrize("values", [{"breaker": 3}, {"bulkhead": "ten"}, {"retry": True}])
 def test_a_layer_that_is_none_is_refused(values: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match=f"{next(iter(values))} must be a"):
         guard("erp", **values)
+
+
+def generating() -> Iterator[int]:
+    yield 1
+
+
+async def generating_async() -> AsyncIterator[int]:
+    yield 1
+
+
+class Generating:
+    """An object whose call is a generator."""
+
+    def __call__(self) -> Iterator[int]:
+        yield 1
+
+
+@pytest.mark.parametrize(
+    "function",
+    [generating, generating_async, partial(generating), Generating()],
+    ids=["sync", "async", "partial", "object"],
+)
+def test_a_generator_is_refused_where_it_is_decorated(memory: MemoryState, function: Any) -> None:
+    erp = guard("erp", state=memory)
+    for protect in (
+        erp,
+        erp.call,
+        idempotent_node(memory, "erp", ["order"]),
+        traced_node("erp"),
+        CircuitBreaker("erp", state=memory).call,
+        Bulkhead("erp", state=memory).run,
+        partial(with_retry, service_name="erp"),
+    ):
+        with pytest.raises(
+            ConfigurationError, match=r'^"erp" was given a generator function, .* a result\.$'
+        ):
+            protect(function)
+
+
+def test_a_function_that_only_wraps_a_generator_is_none(memory: MemoryState) -> None:
+    @contextmanager
+    def opened() -> Iterator[int]:
+        yield 7
+
+    with guard("erp", state=memory).call(opened) as value:
+        assert value == 7
 
 
 def test_a_guard_without_a_state_uses_what_the_process_registered(memory: MemoryState) -> None:

@@ -29,7 +29,7 @@ from dlq_console.resilience.calls import Replay
 from dlq_console.resilience.defaults import Defaults, register_defaults
 from dlq_console.resilience.errors import BudgetExceededError, CircuitOpenError, StillRunningError
 from dlq_console.resilience.idempotency import CLAIMS, IdempotentCalls, idempotent_node, rules
-from dlq_console.resilience.idempotency.rules import Begin, Claim, Status, decode, encode
+from dlq_console.resilience.idempotency.rules import Begin, Claim, Kept, Status, decode, encode
 from dlq_console.resilience.redis_state import RedisState
 from dlq_console.resilience.state import MemoryState, SharedState
 from tests.resilience.conftest import OpenState
@@ -371,9 +371,10 @@ def test_a_holder_that_was_given_up_cannot_end_the_call_of_the_next_one(
         return memory.change(CLAIMS, "book k", partial(function, **arguments))
 
     change(rules.begin, token="old", fingerprint="f", lease=LEASE, by="p")
-    change(rules.end, token="old", status=Status.FAILED, ttl=60)
+    said = {"token": "old", "fingerprint": "f", "by": "p", "ttl": 60}
+    change(rules.end, status=Status.FAILED, **said)
     change(rules.begin, token="new", fingerprint="f", lease=LEASE, by="p")
-    assert change(rules.end, token="old", status=status, ttl=60, result='"late"') is False
+    assert change(rules.end, status=status, result='"late"', **said) == Kept(None)
     claim = calls.look("k")
     assert claim is not None
     assert (claim.status, claim.lease.token) == (Status.RUNNING, "new")
@@ -594,10 +595,8 @@ class Call(RuleBasedStateMachine):
     def somebody_ends(self, data: st.DataObject, status: Any) -> None:
         token = data.draw(st.sampled_from(self.holders))
         self.holders.remove(token)
-        if (
-            self._change(rules.end, token=token, status=status, ttl=1e12, result='"r"')
-            and status is Status.FAILED
-        ):
+        said = {"token": token, "fingerprint": "f", "by": "p", "ttl": 1e12}
+        if self._change(rules.end, status=status, result='"r"', **said).status is Status.FAILED:
             self.effects = 0
 
     @rule(applied=st.booleans())

@@ -105,12 +105,12 @@ shared.arrive.set()
 held = Bulkhead("erp", BulkheadConfig(max_concurrent=1), state=local).acquire()
 CircuitBreaker("erp", state=shared).call(int)
 link = link_to(shared)
-assert link._thread is not None and link._seen
+assert link._background.is_running and link._seen
 if os.fork() == 0:
-    assert link._thread is None and not link._seen
+    assert not link._background.is_running and not link._seen
     assert Bulkhead("erp", BulkheadConfig(max_concurrent=1), state=local).run(lambda: 7) == 7
     CircuitBreaker("erp", state=shared).call(int)
-    assert link._thread is not None
+    assert link._background.is_running
     os._exit(7)
 assert os.wait()[1] >> 8 == 7
 """
@@ -184,7 +184,7 @@ class Repeated:
 def test_a_job_that_goes_on_failing_is_told_once_and_once_that_it_is_done_again(
     slow: SlowState, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, logger="dlq_console.resilience.link")
+    caplog.set_level(logging.INFO, logger="dlq_console.resilience.background")
     job = Repeated(lambda times: times < 6 and 1 // (times > 4) > 0)
     link_to(slow).keep(job)
     wait_until(lambda: len(caplog.records) > 1 and job.times == 6, 20, "the last time")

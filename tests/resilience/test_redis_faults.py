@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any
 
 import pytest
 
 from dlq_console.clock import monotonic
 from dlq_console.errors import StoreUnavailable
-from dlq_console.resilience.breaker import BREAKERS, CircuitBreaker, CircuitBreakerConfig
+from dlq_console.resilience.breaker import BREAKERS, Admission, CircuitBreaker, CircuitBreakerConfig
 from dlq_console.resilience.bulkhead import Bulkhead, BulkheadConfig
 from dlq_console.resilience.errors import BulkheadFullError, CircuitOpenError
-from dlq_console.resilience.link import link_to
+from dlq_console.resilience.figures import read_figures
+from dlq_console.resilience.link import FIRST_RETRY, link_to
 from dlq_console.resilience.redis_state import RedisState
+from tests.resilience.crowd import in_threads
 from tests.resilience.test_breaker import failing, ok, state_of
 from tests.services.process import wait_until
 from tests.services.redis import RedisServer
@@ -48,6 +52,66 @@ def test_emptying_redis_closes_circuits_and_breaks_no_call(
     failing(breaker, 2)
     assert state_of(breaker) == "open"
     assert bulkhead.run(lambda: 7) == 7
+
+
+def test_emptying_redis_in_the_midst_of_traffic_breaks_no_call(
+    redis_state: RedisState, redis_server: RedisServer
+) -> None:
+    breaker = CircuitBreaker("erp", CONFIG, state=redis_state)
+    bulkhead = Bulkhead("erp", BulkheadConfig(max_concurrent=4), state=redis_state)
+    answers: list[Any] = []
+    end = threading.Event()
+
+    def traffic() -> None:
+        while not end.is_set():
+            answers.append(_answer_or_error(breaker, bulkhead))
+
+    threads = [threading.Thread(target=traffic) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for _ in range(5):
+        before = len(answers)
+        wait_until(lambda: len(answers) > before + 20, 30, "some calls")  # noqa: B023 - used within the round
+        redis_server.flush()
+    end.set()
+    for thread in threads:
+        thread.join(30)
+    assert set(answers) == {"answer"}
+    assert state_of(breaker) == "closed"
+
+
+def test_that_redis_was_emptied_is_told_once_and_not_as_something_else(
+    redis_state: RedisState, redis_server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    bulkhead = Bulkhead("erp", BulkheadConfig(max_concurrent=3), state=redis_state)
+    breakers = [CircuitBreaker(name, CONFIG, state=redis_state) for name in ("erp", "crm")]
+    held = [bulkhead.acquire() for _ in range(3)]
+    for breaker in breakers:
+        failing(breaker, 1)
+    redis_server.flush()
+    wait_until(lambda: all(each.stats()["consecutive_failures"] == 0 for each in breakers), 20, "the loss")
+    for each in held:
+        each.release()
+    told = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(told) == 1
+    assert "has forgotten records" in told[0]
+    assert "it was emptied" in told[0]
+    assert bulkhead.stats()["overran"] == 0
+
+
+def test_a_slot_that_redis_forgot_is_no_call_that_outlived_its_lease(
+    redis_state: RedisState, redis_server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    bulkhead = Bulkhead("erp", BulkheadConfig(max_concurrent=3), state=redis_state)
+    elsewhere = RedisState(redis_state._url, timeout=5.0)
+    held = bulkhead.acquire()
+    redis_server.flush()
+    Bulkhead("erp", BulkheadConfig(max_concurrent=3), state=elsewhere).acquire()
+    elsewhere.close()
+    held.release()
+    assert [record.getMessage() for record in caplog.records if "outlived" in record.getMessage()] == []
+    assert sum("it was emptied" in record.getMessage() for record in caplog.records) == 1
+    assert bulkhead.stats()["overran"] == 0
 
 
 def test_a_result_from_before_redis_was_emptied_decides_nothing(
@@ -137,6 +201,111 @@ def test_a_frozen_redis_slows_one_call_and_not_the_next(
     wait_until(lambda: back(redis_state), 20, "Redis to be found again")
 
 
+def test_no_call_waits_to_find_out_whether_redis_is_back(
+    redis_state: RedisState, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bulkhead = Bulkhead("erp", BulkheadConfig(max_concurrent=8), state=redis_state)
+    link = link_to(redis_state)
+    asking: list[str] = []
+
+    def noting(ask: Callable[..., Any]) -> Callable[..., Any]:
+        def asked(*arguments: Any) -> Any:
+            asking.append(threading.current_thread().name)
+            return ask(*arguments)
+
+        return asked
+
+    with redis_server.paused():
+        bulkhead.run(ok)
+        for name in ("_load", "_load_all", "_swap"):
+            monkeypatch.setattr(redis_state, name, noting(getattr(redis_state, name)))
+        wait_until(lambda: bulkhead.run(ok) and link._retry_after > FIRST_RETRY * 2, 30, "two looks in vain")
+        assert set(asking) == {"dlq-console-link"}
+
+
+def test_no_call_of_a_program_fails_because_redis_is_frozen_for_five_seconds(
+    redis_state: RedisState, redis_server: RedisServer, redis_url: str
+) -> None:
+    breaker = CircuitBreaker("erp", CONFIG, state=redis_state)
+    config = BulkheadConfig(max_concurrent=8)
+    bulkhead = Bulkhead("erp", config, state=redis_state)
+    breaker.call(bulkhead.run, ok)
+    end, began = threading.Event(), monotonic()
+    shown: list[bool] = []
+
+    def traffic() -> list[Any]:
+        answers = []
+        while not end.wait(0.005):
+            answers.append(_answer_or_error(breaker, bulkhead))
+        return answers
+
+    def freeze() -> None:
+        with redis_server.paused():
+            wait_until(lambda: monotonic() - began > 5, 30, "five seconds of traffic")
+            shown.extend([breaker.stats()["degraded"], bulkhead.stats()["degraded"]])
+        end.set()
+
+    freezing = threading.Thread(target=freeze)
+    freezing.start()
+    answers = list(chain.from_iterable(in_threads(8, traffic)))
+    freezing.join()
+    assert set(answers) == {"answer"}
+    assert len(answers) > 8 * 20
+    assert shown == [True, True]
+    wait_until(lambda: back(redis_state), 20, "Redis to be found again")
+    failing(breaker, 2)
+    elsewhere = RedisState(redis_url, timeout=5.0)
+    assert state_of(CircuitBreaker("erp", CONFIG, state=elsewhere)) == "open"
+    other = Bulkhead("erp", config, state=elsewhere)
+    wait_until(lambda: other.stats()["in_use"] == 0, 20, "the slots to be free")
+    held = bulkhead.acquire()
+    assert other.stats()["in_use"] == 1
+    held.release()
+    elsewhere.close()
+
+
+def _answer_or_error(breaker: CircuitBreaker, bulkhead: Bulkhead) -> Any:
+    try:
+        return breaker.call(bulkhead.run, ok)
+    except Exception as error:  # noqa: BLE001 - each of them would be the fault that the test looks for
+        return repr(error)
+
+
+END_OF_A_PROBE: dict[str, Callable[[Admission], None]] = {
+    "given back": Admission.given_back,
+    "succeeded": Admission.succeeded,
+    "failed": lambda admission: admission.failed(TimeoutError()),
+}
+
+
+@pytest.mark.parametrize("noticed", ["before it ends", "as it ends"])
+@pytest.mark.parametrize("end", END_OF_A_PROBE)
+def test_the_permit_of_a_probe_that_ends_while_redis_is_away_is_free_when_it_is_back(
+    redis_state: RedisState, redis_server: RedisServer, redis_url: str, end: str, noticed: str
+) -> None:
+    config = CircuitBreakerConfig(failure_threshold=1, success_threshold=1, recovery_timeout=0.1)
+    breaker = CircuitBreaker("erp", config, state=redis_state)
+    failing(breaker, 1)
+    wait_until(lambda: state_of(breaker) == "half_open", 20, "its time to be over")
+    probe = breaker.admit(limit=3600)
+    assert probe.probe
+    with redis_server.paused():
+        if noticed == "before it ends":
+            wait_until(lambda: breaker.stats()["degraded"], 20, "the loss to be noticed")
+        END_OF_A_PROBE[end](probe)
+    elsewhere = RedisState(redis_url, timeout=5.0)
+    other = CircuitBreaker("erp", config, state=elsewhere)
+    wait_until(lambda: _is_let_through(other), 30, "the permit")
+    elsewhere.close()
+
+
+def _is_let_through(breaker: CircuitBreaker) -> bool:
+    try:
+        return breaker.admit().probe
+    except CircuitOpenError:
+        return False
+
+
 def test_while_redis_is_away_a_bulkhead_keeps_to_local_limits(
     redis_state: RedisState, redis_server: RedisServer
 ) -> None:
@@ -219,3 +388,16 @@ def test_every_key_has_an_end_and_begins_with_the_prefix(
             *counts,
         ]
         assert all(client.ttl(key) > 0 for key in keys if key.endswith("erp"))
+
+
+def test_nobody_looks_through_all_the_keys_of_a_redis(
+    redis_state: RedisState, redis_server: RedisServer
+) -> None:
+    with redis_server.client() as client:
+        client.config_resetstat()
+        failing(CircuitBreaker("erp", CONFIG, state=redis_state), 2)
+        Bulkhead("erp", TWO, state=redis_state).run(ok)
+        assert list(read_figures(redis_state).breakers) == ["erp"]
+        used = {name.removeprefix("cmdstat_") for name in client.info("commandstats")}
+    assert "get" in used
+    assert used & {"keys", "scan", "sort"} == set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,7 @@ from dlq_console.resilience.retry_budget import RetryBudget, retry_budget
 from dlq_console.resilience.state import MemoryState
 from tests.resilience.states import FrozenClock
 from tests.resilience.test_breaker import ServiceError, state_of
+from tests.services.process import StartChild
 
 AT_ONCE = RetryConfig(max_attempts=3, base_delay=0)
 
@@ -155,6 +157,38 @@ def test_delays_of_many_callers_are_spread(monkeypatch: pytest.MonkeyPatch, serv
     assert min(waits) < 0.1
     assert max(waits) > 0.9
     assert 0.4 < sum(waits) / len(waits) < 0.6
+
+
+FORKED = """
+import os, time
+from dlq_console.resilience import RetryConfig, with_retry
+
+def fail():
+    raise ConnectionError
+
+def show_waits():
+    waits = []
+    time.sleep = waits.append
+    try:
+        with_retry(fail, config=RetryConfig(max_attempts=3), service_name=str(os.getpid()))
+    except ConnectionError:
+        print(*waits, flush=True)
+
+show_waits()
+for _ in range(2):
+    if os.fork() == 0:
+        show_waits()
+        os._exit(0)
+    os.wait()
+"""
+
+
+def test_forked_workers_do_not_wait_in_step(start_child: StartChild) -> None:
+    child = start_child([sys.executable, "-c", FORKED])
+    assert child.wait_for_exit() == 0
+    drawn = child.output().split()
+    assert len(drawn) == 6
+    assert len(set(drawn)) == 6
 
 
 @pytest.mark.parametrize(

@@ -28,12 +28,12 @@ from dlq_console.resilience.breaker.record import (
 )
 from dlq_console.resilience.breaker.rules import NO_EVIDENCE, Refused, Verdict
 from dlq_console.resilience.breaker.window import GOOD, Evidence
-from dlq_console.resilience.calls import is_async, is_interrupt, is_local, off_the_loop, owner
+from dlq_console.resilience.calls import is_async, is_interrupt, is_local, no_generator, off_the_loop, owner
 from dlq_console.resilience.errors import CircuitOpenError
 from dlq_console.resilience.hints import retry_after_of
 from dlq_console.resilience.leases import new_token
 from dlq_console.resilience.link import link_to
-from dlq_console.resilience.state import AS_IT_IS, MemoryState, SharedState
+from dlq_console.resilience.state import AS_IT_IS, Change, Changing, Contended, MemoryState, SharedState
 from dlq_console.resilience.tallies import Tally
 
 logger = logging.getLogger(__name__)
@@ -42,6 +42,7 @@ logger = logging.getLogger(__name__)
 PROBE_LIMIT, PROBE_MARGIN = 30.0, 5.0
 
 Listener = Callable[[str, Transition], object]
+Moving = Changing[BreakerRecord, Transition | None]
 
 
 class CircuitBreaker:
@@ -73,6 +74,8 @@ class CircuitBreaker:
         self._lock = threading.Lock()
         self._unsaid = 0
         self._unsaid_generation = 0
+        #: Changes of the shared record that could not be made at their moment.
+        self._later: list[Moving] = []
 
     @property
     def state(self) -> CircuitState:
@@ -99,7 +102,9 @@ class CircuitBreaker:
 
         Raises:
             CircuitOpenError: it was not called.
+            ConfigurationError: `fn` is a generator function.
         """
+        no_generator(fn, self.name)
         if is_async(fn):
             return self._call_async(fn, args, kwargs)
         admission = self.admit()
@@ -194,7 +199,12 @@ class CircuitBreaker:
         token = new_token()
         lease = (PROBE_LIMIT if limit is None else limit) + PROBE_MARGIN
         change = partial(rules.admit, config=self.config, token=token, lease=lease, by=owner())
-        return self._admitted(self._link.change(BREAKERS, self.name, change), token)
+        try:
+            verdict = self._link.change(BREAKERS, self.name, change)
+        except Contended:
+            # Only a circuit that is due for a probe is written to here, and others are taking its permits.
+            verdict = Refused("being probed by others", None)
+        return self._admitted(verdict, token)
 
     def _admitted(self, verdict: Verdict, token: str) -> Admission:
         if isinstance(verdict, Refused):
@@ -236,7 +246,10 @@ class CircuitBreaker:
         else:
             evidence = self._slowed(evidence, seconds)
             self._tally.add("calls", "failures" if evidence.failed else "successes")
-        if admission.generation == NO_EVIDENCE or admission.epoch != self._link.epoch:
+        if admission.generation == NO_EVIDENCE:
+            return None
+        if admission.epoch != self._link.epoch:
+            self._return_permit(admission)
             return None
         if admission.probe:
             return evidence or Evidence()
@@ -248,6 +261,9 @@ class CircuitBreaker:
         """Change the record by what came of a call, and of the good ones before it that were not told yet."""
         earlier = self._take_unsaid(admission.generation)
         self._report(admission.generation, admission.token, replace(evidence, good=evidence.good + earlier))
+        if admission.epoch != self._link.epoch:
+            # The state was lost just now: this process knows the result, the others wait for the permit.
+            self._return_permit(admission)
 
     def stands(self, admission: Admission) -> bool:
         """Whether the circuit is as it was when it admitted the call."""
@@ -259,12 +275,12 @@ class CircuitBreaker:
         return seen is None or (seen.record or BLANK).generation == admission.generation
 
     def tick(self) -> bool:
-        """Report the successes of the last moments together; in the background."""
+        """Report the successes of the last moments together, and what could not be told before; in the background."""
         generation = self._unsaid_generation
         good = self._take_unsaid(generation)
         if good and (self.config.window is not None or self._has_failures()):
             self._report(generation, "", Evidence(good=good))
-        return False
+        return not self._caught_up()
 
     def _slowed(self, evidence: Evidence, seconds: float) -> Evidence:
         window = self.config.window
@@ -304,7 +320,45 @@ class CircuitBreaker:
             evidence=evidence,
             by=owner(),
         )
-        self._notify(self._link.change(BREAKERS, self.name, change))
+        try:
+            moved = self._link.change(BREAKERS, self.name, change)
+        except Contended:
+            self._do_later(change)
+        else:
+            self._notify(moved)
+
+    def _return_permit(self, admission: Admission) -> None:
+        """Give the permit of a probe back when the state that gave it can be reached again."""
+        if admission.probe:
+            self._do_later(partial(rules.give_back, token=admission.token))
+
+    def _do_later(self, change: Moving) -> None:
+        with self._lock:
+            self._later.append(change)
+        self._link.keep(self)
+
+    def _caught_up(self) -> bool:
+        """Make the changes that could not be made before; False when some are still left."""
+        with self._lock:
+            later, self._later = self._later, []
+        while later and self._done(later[0]):
+            later.pop(0)
+        with self._lock:
+            self._later = later + self._later
+        return not later
+
+    def _done(self, change: Moving) -> bool:
+        moved: list[Transition | None] = [None]
+
+        def noting(record: BreakerRecord | None, now: float) -> Change[BreakerRecord, Transition | None]:
+            outcome = change(record, now)
+            moved[0] = outcome.answer
+            return outcome
+
+        done = self._link.done_unless_away(BREAKERS, self.name, noting)
+        if done:
+            self._notify(moved[0])
+        return done
 
     def _notify(self, moved: Transition | None) -> None:
         """Tell of a transition that this process brought about; its listener cannot harm the call."""

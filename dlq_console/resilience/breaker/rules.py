@@ -145,6 +145,13 @@ def report(
     return _kept(after.history[-1] if after.generation != record.generation else None, record, after)
 
 
+def give_back(record: BreakerRecord | None, _now: float, *, token: str) -> Change[BreakerRecord, Moved]:
+    """Return the permit of a probe whose result cannot count any more; nothing else is moved."""
+    if record is None or not holds(record.probes, token):
+        return unchanged(None)
+    return _kept(None, record, replace(record, probes=without(record.probes, token)))
+
+
 def _closed(
     record: BreakerRecord, config: CircuitBreakerConfig, now: float, evidence: Evidence, by: str
 ) -> BreakerRecord:

@@ -22,11 +22,11 @@ from dlq_console.resilience import budget, checks
 from dlq_console.resilience.bulkhead import rules
 from dlq_console.resilience.bulkhead.config import BulkheadConfig
 from dlq_console.resilience.bulkhead.rules import BULKHEADS, Answer, BulkheadRecord, Granted, Waiting
-from dlq_console.resilience.calls import is_async, no_awaitable, off_the_loop, owner, to_the_end
+from dlq_console.resilience.calls import is_async, no_awaitable, no_generator, off_the_loop, owner, to_the_end
 from dlq_console.resilience.errors import BulkheadFullError, BulkheadTimeoutError
 from dlq_console.resilience.leases import new_token
 from dlq_console.resilience.link import link_to
-from dlq_console.resilience.state import MemoryState, SharedState
+from dlq_console.resilience.state import Contended, MemoryState, SharedState
 from dlq_console.resilience.tallies import Tally
 from dlq_console.resilience.threads import OverrunError, call_within
 
@@ -34,8 +34,10 @@ logger = logging.getLogger(__name__)
 
 #: A process that dies takes a local state with it: its slots need no lease.
 _AS_LONG_AS_THE_PROCESS = 1e9
-#: Seconds between two looks of those whose turn is next, and of all others.
-_NEAR, _FAR = (0.002, 0.01), (0.03, 0.06)
+#: Seconds between two looks for each place in the line, drawn by lot: a long line must not keep the state busy.
+_EACH_PLACE = (0.002, 0.01)
+#: The longest of these pauses.
+_LONGEST_PAUSE = 0.25
 
 
 class Held:
@@ -110,7 +112,9 @@ class Bulkhead:
             BulkheadFullError: no slot became free in time; it was not called.
             BulkheadTimeoutError: it took longer than its limit.
             BudgetExceededError: the budget leaves no time to begin.
+            ConfigurationError: `fn` is a generator function.
         """
+        no_generator(fn, self.name)
         if is_async(fn):
             return self._run_async(fn, args, kwargs)
         held = self.acquire()
@@ -186,18 +190,15 @@ class Bulkhead:
     def give_back(self, held: Held) -> None:
         """Free a slot; used by what `acquire` returned. Twice does no harm."""
         with self._lock:
-            if self._held.pop(held.token, None) is None:
-                return
-        release = partial(rules.release, token=held.token)
-        stood = self._link.change(BULKHEADS, self.name, release, begin_local=_own)
+            renewed = self._held.pop(held.token, None)
+        if renewed is None:
+            return
+        stood = self._free(held.token)
         if held.epoch != self._link.epoch:
             # The state was away since it was taken: what was freed now may have been the local slot alone.
-            with self._lock:
-                self._unsaid.add(held.token)
-            self._link.keep(self)
+            self._free_later(held.token)
         elif not stood:
-            self._tally.add("overran")
-            logger.warning("bulkhead %s: a call outlived the lease of its slot", self.name)
+            self._missed(renewed)
 
     def tick(self) -> bool:
         """Renew the slots of long calls, and free those that could not be freed; in the background."""
@@ -205,8 +206,7 @@ class Bulkhead:
         with self._lock:
             unsaid = list(self._unsaid)
             late = [token for token, renewed in self._held.items() if now - renewed > lease / 3]
-        if late:
-            self._link.change(BULKHEADS, self.name, partial(rules.renew, tokens=late), begin_local=_own)
+        if late and self._renewed(late):
             with self._lock:
                 self._held.update({token: now for token in late if token in self._held})
         for token in unsaid:
@@ -216,19 +216,40 @@ class Bulkhead:
                 self._unsaid.discard(token)
         return bool(self._held or self._unsaid)
 
+    def _renewed(self, tokens: list[str]) -> bool:
+        """Give these slots their full lease again; False when that must be tried again."""
+        try:
+            self._link.change(BULKHEADS, self.name, partial(rules.renew, tokens=tokens), begin_local=_own)
+        except Contended:
+            return False
+        return True
+
     def _ask(self, token: str, deadline: float) -> tuple[Answer, int]:
+        """Ask once for the slot; the answer and under which epoch of the link it was given.
+
+        Raises:
+            BulkheadFullError: the time is over, and others were faster each time.
+        """
         limit = self._limit()
         # No slot will ever become free where there is none.
         wait = limit > 0 and monotonic() < deadline
         change = partial(rules.acquire, token=token, owner=owner(), lease=self._lease(), wait=wait)
         local_limit = self.config.local_max_concurrent
-        answer = self._link.change(
-            BULKHEADS,
-            self.name,
-            partial(change, limit=limit),
-            local_change=partial(change, limit=limit if local_limit is None else local_limit),
-            begin_local=_own,
-        )
+        try:
+            answer = self._link.change(
+                BULKHEADS,
+                self.name,
+                partial(change, limit=limit),
+                local_change=partial(change, limit=limit if local_limit is None else local_limit),
+                begin_local=_own,
+            )
+        except Contended:
+            # Nobody knows who is inside: this call waits on, or is refused, and the slots are never exceeded.
+            if not wait or monotonic() >= deadline:
+                # Its place in the line need not be given up at once, so nobody waits for that.
+                self._free_later(token)
+                raise self._rejected("too many ask for its slots at the same moment") from None
+            answer = Waiting(0)
         return answer, self._link.epoch
 
     def _taken(self, token: str, epoch: int) -> Held:
@@ -247,17 +268,39 @@ class Bulkhead:
             BulkheadFullError: there is nothing to wait for any more.
         """
         if isinstance(answer, Waiting):
-            near = answer.before < max(1, self._limit())
-            pause = random.uniform(*(_NEAR if near else _FAR))  # noqa: S311 - spreads the looks, keeps no secret
-            return min(pause, max(0.0, deadline - monotonic()))
+            each = random.uniform(*_EACH_PLACE)  # noqa: S311 - spreads the looks, keeps no secret
+            return min(each * (answer.before + 1), _LONGEST_PAUSE, max(0.0, deadline - monotonic()))
+        raise self._rejected(f"all its {self._limit()} slots are taken")
+
+    def _rejected(self, why: str) -> BulkheadFullError:
         self._tally.add("rejected")
-        raise BulkheadFullError(
-            f'"{self.name}" is not called: all its {self._limit()} slots are taken.', name=self.name
-        )
+        return BulkheadFullError(f'"{self.name}" is not called: {why}.', name=self.name)
 
     def _leave(self, token: str) -> None:
         """Leave the line; also a slot that was granted at the last moment."""
-        self._link.change(BULKHEADS, self.name, partial(rules.release, token=token), begin_local=_own)
+        self._free(token)
+
+    def _free(self, token: str) -> bool:
+        """Give back the slot or the place in the line; False when it was not there any more."""
+        release = partial(rules.release, token=token)
+        try:
+            return self._link.change(BULKHEADS, self.name, release, begin_local=_own)
+        except Contended:
+            self._free_later(token)
+            return True
+
+    def _free_later(self, token: str) -> None:
+        with self._lock:
+            self._unsaid.add(token)
+        self._link.keep(self)
+
+    def _missed(self, renewed: float) -> None:
+        """The slot was gone when its call ended: its lease was over, or the state has lost it."""
+        if monotonic() - renewed < self.config.lease:
+            self._link.tell_of_gone(BULKHEADS, self.name)
+            return
+        self._tally.add("overran")
+        logger.warning("bulkhead %s: a call outlived the lease of its slot", self.name)
 
     # Limits, all of them computed for one call; nothing is written into the configuration
 

@@ -18,7 +18,7 @@ from anyio import from_thread, to_thread
 from dlq_console.clock import monotonic
 from dlq_console.resilience import budget, checks
 from dlq_console.resilience.bulkhead.config import BulkheadConfig
-from dlq_console.resilience.calls import is_async, no_awaitable
+from dlq_console.resilience.calls import is_async, no_awaitable, no_generator
 from dlq_console.resilience.errors import BulkheadFullError, BulkheadTimeoutError
 
 
@@ -47,7 +47,9 @@ class LocalBulkhead:
             BulkheadFullError: no slot became free in time; it was not called.
             BulkheadTimeoutError: it took longer than its limit.
             BudgetExceededError: the budget leaves no time to begin.
+            ConfigurationError: `fn` is a generator function.
         """
+        no_generator(fn, self.name)
         slot = object()
         await self._enter(slot)
         call = partial(fn, *args, **kwargs)

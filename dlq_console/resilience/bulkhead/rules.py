@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dlq_console.resilience.leases import Lease, holds, renewed, settled, without
@@ -157,8 +157,14 @@ def _kept(answer: Any, before: BulkheadRecord, after: BulkheadRecord) -> Change[
 
 
 def encode(record: BulkheadRecord) -> str:
-    """The record as JSON."""
-    return json.dumps(asdict(record), separators=(",", ":"))
+    """The record as JSON; spelled out by hand, because a long line is written down often."""
+    slots = [{**_spelled(slot), "since": slot.since, "owner": slot.owner} for slot in record.slots]
+    waiting = [_spelled(ticket) for ticket in record.waiting]
+    return json.dumps({"max": record.max, "slots": slots, "waiting": waiting}, separators=(",", ":"))
+
+
+def _spelled(lease: Lease) -> dict[str, Any]:
+    return {"token": lease.token, "expires": lease.expires, "length": lease.length}
 
 
 def decode(text: str) -> BulkheadRecord | None:

@@ -8,7 +8,7 @@ from functools import cache, partial, update_wrapper
 from typing import Any, TypeVar, cast
 
 from dlq_console.errors import ConfigurationError
-from dlq_console.resilience.calls import Replay, is_async
+from dlq_console.resilience.calls import Replay, is_async, no_generator
 from dlq_console.resilience.defaults import lasting_state
 from dlq_console.resilience.idempotency.calls import TTL, IdempotentCalls, Verdict
 from dlq_console.resilience.spelling import digest, spelled
@@ -28,6 +28,9 @@ def idempotent_node(
 ) -> Callable[[Function], Function]:
     """Decorator: a function, sync or async, that has its effect once for each value of its key fields.
 
+    Its result is kept as JSON. The first caller gets it as it is, repetitions get lists for tuples and text for the keys
+    of a dict; a result that is no JSON, such as a set, is not given again (PayloadRefused).
+
     Args:
         state: shared by all processes that run it; None for the default of the process.
         name: of the node; part of the key.
@@ -38,11 +41,13 @@ def idempotent_node(
             "not_applied", "unknown", or a dict: the result of a call that was applied.
 
     Raises:
-        ConfigurationError: an argument is not fit.
+        ConfigurationError: an argument is not fit, or the function is a generator.
         When it is called, see `IdempotentCalls.run`.
     """
     if isinstance(key_fields, str) or not key_fields:
         raise ConfigurationError(f'The key fields of "{name}" are a list of names, at least one.')
+    if state is not None:
+        checked_state(state)
 
     def decorate(function: Function) -> Function:
         node = _Node(function, name, tuple(key_fields), verify, _calls(state, name, ttl, lease))
@@ -75,6 +80,7 @@ class _Node:
     ) -> None:
         if verify is not None and is_async(verify) and not is_async(function):
             raise ConfigurationError(f'The verifier of "{name}" is async, but its function is not.')
+        no_generator(function, name)
         self._function = function
         self._signature = inspect.signature(function)
         self._name = name
@@ -94,24 +100,25 @@ class _Node:
         return update_wrapper(arun if is_async(self._function) else run, self._function)
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        key, fingerprint = self._identity(args, kwargs)
+        key, fingerprint, about = self._identity(args, kwargs)
         verify = None if self._verify is None else partial(self._verify, *args, **kwargs)
         call = partial(self._function, *args, **kwargs)
-        return _value(self._calls().run(key, fingerprint, call, verify=verify))
+        return _value(self._calls().run(key, fingerprint, call, about=about, verify=verify))
 
     async def _arun(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        key, fingerprint = self._identity(args, kwargs)
+        key, fingerprint, about = self._identity(args, kwargs)
         verify = None if self._verify is None else partial(_ask, self._verify, args, kwargs)
         call = partial(self._function, *args, **kwargs)
-        return _value(await self._calls().arun(key, fingerprint, call, verify=verify))
+        return _value(await self._calls().arun(key, fingerprint, call, about=about, verify=verify))
 
-    def _identity(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, str]:
-        """The key of a call and the fingerprint of its whole input."""
+    def _identity(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, str, str]:
+        """The key of a call, the fingerprint of its whole input, and its key fields as people read them."""
         source: Any = self._signature.bind(*args, **kwargs).arguments
         if any(field not in source for field in self._fields):
             source = next(iter(source.values()), None)
-        key = digest(self._name, *(spelled(self._field(source, field), field) for field in self._fields))
-        return key, digest(spelled(source))
+        values = [spelled(self._field(source, field), field) for field in self._fields]
+        about = ", ".join(f"{field}={value}" for field, value in zip(self._fields, values, strict=True))
+        return digest(self._name, *values), digest(spelled(source)), about
 
     def _field(self, source: Any, field: str) -> Any:
         value = source.get(field) if isinstance(source, Mapping) else getattr(source, field, None)

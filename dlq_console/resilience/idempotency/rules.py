@@ -7,6 +7,7 @@
     unknown   its holder died, or cannot tell whether there was an effect: only a person or a verifier may decide
 
 A result is kept only for the holder's token, so that a process that was given up cannot overwrite what came later.
+Where the record itself is gone, as after a state was emptied, what a holder says is written anew: its effect is there.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from dlq_console.resilience.leases import Lease
 from dlq_console.resilience.state import Change, Kind, unchanged
 
 #: A call that is under way, or whose outcome nobody knows, is never forgotten by itself (seconds).
-_FOR_EVER = 10 * 365 * 86_400.0
+FOR_EVER = 10 * 365 * 86_400.0
+#: What is said of a call whose holder has shown no sign of life for too long.
+PROCESS_DIED = "its process died"
 
 
 class Status(StrEnum):
@@ -41,7 +44,7 @@ class Claim:
         lease: of its holder.
         fingerprint: of its whole input.
         result: as JSON; None while there is none, or where it could not be kept.
-        error: class of the error that ended it badly.
+        error: class of the error that ended it badly; while its holder tries again, of the attempt that left a doubt.
         by: the process that holds it, or the person who decided.
         at: of the last change, in the state's seconds.
     """
@@ -86,6 +89,19 @@ class InDoubt:
     error: str
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What became of something that a holder said.
+
+    Attributes:
+        status: where the call stands by it; None where somebody else has decided about it or holds it by now.
+        anew: whether the record was gone and is written anew.
+    """
+
+    status: Status | None
+    anew: bool = False
+
+
 Answer = Begin | Repeat | Elsewhere | OtherInput | InDoubt
 
 
@@ -95,17 +111,18 @@ def begin(
     """Ask to make the call; its holder may ask again, for a retry of its own."""
     mine = Claim(Status.RUNNING, Lease(token, now + lease, lease), fingerprint, by=by, at=now)
     if claim is None or claim.status is Status.FAILED:
-        return Change(Begin(), mine, _FOR_EVER)
+        return Change(Begin(), mine, FOR_EVER)
     if claim.fingerprint != fingerprint:
         return unchanged(OtherInput())
     if claim.status is Status.DONE:
         return unchanged(Repeat(claim.result))
     if claim.lease.token == token:
-        return Change(Begin(), mine, _FOR_EVER)
+        # An attempt of its own that left a doubt is not undone by the next one.
+        return Change(Begin(), replace(mine, error=claim.error), FOR_EVER)
     if claim.status is Status.RUNNING and claim.lease.expires > now:
         return unchanged(Elsewhere(min(claim.lease.expires - now, claim.lease.length)))
-    doubted = replace(claim, status=Status.UNKNOWN, error=claim.error or "its process died")
-    return Change(InDoubt(doubted.error), doubted, _FOR_EVER)
+    doubted = replace(claim, status=Status.UNKNOWN, error=claim.error or PROCESS_DIED)
+    return Change(InDoubt(doubted.error), doubted, FOR_EVER)
 
 
 def end(
@@ -114,34 +131,51 @@ def end(
     *,
     token: str,
     status: Literal[Status.DONE, Status.FAILED, Status.UNKNOWN],
+    fingerprint: str,
+    by: str,
     ttl: float,
     result: str | None = None,
     error: str = "",
-) -> Change[Claim, bool]:
-    """Say how the call ended; False when somebody else has decided or holds it by now."""
-    if claim is None or claim.lease.token != token or claim.status in (Status.DONE, Status.FAILED):
-        return unchanged(False)
-    ended = replace(claim, status=status, result=result, error=error, at=now)
-    return Change(True, ended, _FOR_EVER if status is Status.UNKNOWN else ttl)
+) -> Change[Claim, Kept]:
+    """Say how the call ended; a failure after an attempt that left a doubt does not end the doubt."""
+    if claim is None:
+        return _ended(
+            Claim(status, Lease(token, now, 0.0), fingerprint, result, error, by, now), ttl, anew=True
+        )
+    if claim.lease.token != token or claim.status in (Status.DONE, Status.FAILED):
+        return unchanged(Kept(None))
+    if status is Status.FAILED and claim.error:
+        status, error = Status.UNKNOWN, claim.error
+    return _ended(replace(claim, status=status, result=result, error=error, at=now), ttl)
 
 
-def renew(claim: Claim | None, now: float, *, token: str) -> Change[Claim, bool]:
-    """A sign of life of the holder; False when it holds the call no more."""
-    if claim is None or claim.status is not Status.RUNNING or claim.lease.token != token:
-        return unchanged(False)
-    return Change(
-        True, replace(claim, lease=replace(claim.lease, expires=now + claim.lease.length)), _FOR_EVER
-    )
+def _ended(claim: Claim, ttl: float, *, anew: bool = False) -> Change[Claim, Kept]:
+    return Change(Kept(claim.status, anew), claim, FOR_EVER if claim.status is Status.UNKNOWN else ttl)
+
+
+def renew(
+    claim: Claim | None, now: float, *, token: str, fingerprint: str, lease: float, by: str
+) -> Change[Claim, Kept]:
+    """A sign of life of the holder."""
+    if claim is None:
+        held = Claim(Status.RUNNING, Lease(token, now + lease, lease), fingerprint, by=by, at=now)
+        return Change(Kept(Status.RUNNING, anew=True), held, FOR_EVER)
+    if claim.status is not Status.RUNNING or claim.lease.token != token:
+        return unchanged(Kept(None))
+    renewed = replace(claim, lease=replace(claim.lease, expires=now + claim.lease.length))
+    return Change(Kept(Status.RUNNING), renewed, FOR_EVER)
+
+
+def in_doubt(claim: Claim, now: float) -> bool:
+    """Whether somebody must decide: its holder cannot tell how it ended, or has shown no sign of life for too long."""
+    return claim.status is Status.UNKNOWN or (claim.status is Status.RUNNING and claim.lease.expires <= now)
 
 
 def decide(
     claim: Claim | None, now: float, *, applied: bool, result: str | None, ttl: float, by: str
 ) -> Change[Claim, bool]:
     """A person or a verifier says whether there was an effect; False when there is nothing to decide."""
-    if claim is None:
-        return unchanged(False)
-    lapsed = claim.status is Status.RUNNING and claim.lease.expires <= now
-    if claim.status is not Status.UNKNOWN and not lapsed:
+    if claim is None or not in_doubt(claim, now):
         return unchanged(False)
     # The token goes with the doubt: the former holder has nothing to say any more.
     nobody = replace(claim.lease, token="")

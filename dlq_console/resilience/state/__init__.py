@@ -8,10 +8,12 @@ from dlq_console.resilience.state.records import (
     Answer,
     Change,
     Changing,
+    Contended,
     Kind,
     Reading,
     Record,
     SharedState,
+    checked_state,
     unchanged,
 )
 
@@ -21,6 +23,7 @@ __all__ = [
     "Answer",
     "Change",
     "Changing",
+    "Contended",
     "Kind",
     "Loaded",
     "MemoryState",
@@ -29,6 +32,7 @@ __all__ = [
     "Record",
     "SharedState",
     "Swapped",
+    "checked_state",
     "steady_now",
     "unchanged",
 ]

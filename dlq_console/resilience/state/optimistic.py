@@ -1,35 +1,47 @@
 """How is a record changed that many processes share? Compute from what was last seen, and write only if it still stands.
 
 Nothing is locked in the store and no process waits for another: whoever wrote first wins, and the others compute
-again from what the winner wrote. What a process remembers spares the look before the write, so that a change nobody
-disputes is one round trip.
+again from what the winner wrote. The threads of one process do not race each other but go together. What a process
+remembers spares the look before the write, so that a change nobody disputes is one round trip.
 """
 
 from __future__ import annotations
 
 import os
 import random
-import threading
 import time
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import partial
+from itertools import count
+from typing import Any, ClassVar, cast
 
 from dlq_console.clock import monotonic
 from dlq_console.errors import StoreUnavailable
+from dlq_console.resilience import checks
 from dlq_console.resilience.state.memory import steady_now
-from dlq_console.resilience.state.records import AS_IT_IS, Answer, Change, Changing, Kind, Reading, Record
+from dlq_console.resilience.state.records import (
+    AS_IT_IS,
+    Answer,
+    Change,
+    Changing,
+    Contended,
+    Kind,
+    Reading,
+    Record,
+)
+from dlq_console.resilience.state.together import Turns, Wish, compute_all
 
-#: A change that others got in the way of so often is given up.
-TRIES = 200
-#: The first tries follow at once; later ones wait up to so many seconds, drawn by lot.
-_PATIENT_AFTER = 3
-_LONGEST_PAUSE = 0.01
+#: A change that others were faster with for so many seconds is given up.
+PATIENCE = 1.0
+#: The first tries follow at once; later ones wait for a time drawn by lot, up to twice as long each time.
+_AT_ONCE = 2
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.05
 #: A remembered time may be off by so many seconds; the store refuses a write that was computed with a worse one.
 CLOCK_TOLERANCE = 0.25
-#: Changes of one record by threads of one process take turns in one of so many queues.
+#: Threads of one process that change a record take turns in one of so many queues.
 _TURNS = 64
 
 
@@ -51,18 +63,27 @@ class Swapped:
 
 
 class OptimisticState(ABC):
-    """A shared state whose store can compare and set one text in one step."""
+    """A shared state whose store can compare and set one text in one step.
+
+    Args:
+        timeout: the longest wait for an answer of the store, in seconds.
+
+    Raises:
+        ConfigurationError: that is no time to wait.
+    """
 
     local: ClassVar[bool] = False
     refresh_every: ClassVar[float] = 0.1
 
-    def __init__(self) -> None:
+    def __init__(self, timeout: float) -> None:
+        checks.number(timeout, "timeout", above=0)
+        self._timeout = timeout
         self._callbacks: list[Callable[[], object]] = []
         self._forget()
         _living.add(self)
 
     def _forget(self) -> None:
-        self._turns = tuple(threading.Lock() for _ in range(_TURNS))
+        self._turns = tuple(Turns() for _ in range(_TURNS))
         self._seen: dict[tuple[str, str], str | None] = {}
         self._ahead: float | None = None
         self._failed_at = -1.0
@@ -84,38 +105,61 @@ class OptimisticState(ABC):
         """Change one record; others may be changing it at the same time.
 
         Raises:
-            StoreUnavailable: the store cannot be reached, or others were faster every time.
+            StoreUnavailable: the store cannot be reached.
+            Contended: it can, but others were faster every time.
         """
         began = monotonic()
-        with self._turns[hash((kind.name, name)) % _TURNS]:
-            if self._failed_at > began:
-                # While this thread waited for its turn another one waited for the store in vain.
-                raise StoreUnavailable(self._failure)
-            try:
-                return self._change(kind, name, change)
-            except StoreUnavailable as error:
-                self._failed_at, self._failure = monotonic(), str(error)
-                raise
+        wish: Wish[Record, Answer] = Wish((kind.name, name), change)
+        turns = self._turns[hash(wish.key) % _TURNS]
+        # Whoever is before this thread races others for a while, or waits for the store in vain, and then it is told.
+        patience = 2 * (PATIENCE + self._timeout)
+        if not turns.go(wish, patience, partial(self._fulfil, kind, name, began)):
+            raise _contended(name)
+        if wish.error is not None:
+            raise wish.error
+        return cast(Answer, wish.answer)
 
-    def _change(self, kind: Kind[Record], name: str, change: Changing[Record, Answer]) -> Answer:
+    def _fulfil(self, kind: Kind[Any], name: str, began: float, wishes: list[Wish[Any, Any]]) -> None:
+        """Keep what all these threads want, or tell each of them why not."""
+        try:
+            # While this thread waited for its turn, another one may have waited for the store in vain.
+            if self._failed_at > began:
+                raise StoreUnavailable(self._failure)
+            self._change(kind, name, wishes)
+        except StoreUnavailable as error:
+            for wish in wishes:
+                wish.error = type(error)(str(error))
+                wish.error.__cause__ = error
+        for wish in wishes:
+            wish.is_over = True
+
+    def _change(self, kind: Kind[Any], name: str, wishes: list[Wish[Any, Any]]) -> None:
+        try:
+            self._race(kind, name, wishes)
+        except Contended:
+            raise
+        except StoreUnavailable as error:
+            self._failed_at, self._failure = monotonic(), str(error)
+            raise
+
+    def _race(self, kind: Kind[Any], name: str, wishes: list[Wish[Any, Any]]) -> None:
+        deadline = monotonic() + PATIENCE
         seen, certain = self._recalled(kind, name)
-        for turn in range(TRIES):
-            outcome = change(_decoded(kind, seen.text), seen.now)
+        for losses in count():
+            outcome = compute_all(wishes, _decoded(kind, seen.text), seen.now)
             text = seen.text if outcome.record is AS_IT_IS else _encoded(kind, outcome)
             if text == seen.text:
                 if certain:
-                    return outcome.answer
+                    return
                 seen, certain = self._look(kind, name), True
                 continue
             swapped = self._swap(kind, name, seen, text, outcome.keep_for)
             self._learn(kind, name, swapped.now, Loaded(text, swapped.now) if swapped.done else None)
             if swapped.done:
-                return outcome.answer
-            seen, certain = swapped.current or self._look(kind, name), True
-            _pause(turn)
-        raise StoreUnavailable(
-            f'"{name}" was changed by others {TRIES} times while this process tried to; nothing was changed.'
-        )
+                return
+            if monotonic() >= deadline:
+                raise _contended(name)
+            seen, certain = self._look_again(kind, name, swapped.current, losses), True
 
     def read(self, kind: Kind[Record], name: str) -> Reading[Record]:
         """One record as the store holds it now."""
@@ -156,6 +200,14 @@ class OptimisticState(ABC):
         self._learn(kind, name, loaded.now, loaded)
         return loaded
 
+    def _look_again(self, kind: Kind[Any], name: str, told: Loaded | None, losses: int) -> Loaded:
+        """What stands after a lost race; what the store told with it is only fresh when it is used at once."""
+        if losses >= _AT_ONCE:
+            _pause(losses - _AT_ONCE)
+        elif told is not None:
+            return told
+        return self._look(kind, name)
+
     def _recalled(self, kind: Kind[Any], name: str) -> tuple[Loaded, bool]:
         """What this process last saw; it is certain only where the store was just asked."""
         if self._ahead is None or not kind.remembered:
@@ -177,9 +229,15 @@ def _encoded(kind: Kind[Record], outcome: Change[Record, Any]) -> str | None:
     return None if record is None or record is AS_IT_IS else kind.encode(record)
 
 
-def _pause(turn: int) -> None:
-    if turn >= _PATIENT_AFTER:
-        time.sleep(random.uniform(0, _LONGEST_PAUSE))  # noqa: S311 - spreads contenders, keeps no secret
+def _pause(times: int) -> None:
+    longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**times)
+    time.sleep(random.uniform(0, longest))  # noqa: S311 - spreads contenders, keeps no secret
+
+
+def _contended(name: str) -> Contended:
+    return Contended(
+        f'"{name}" was changed by others again and again for {PATIENCE:g} s; nothing was changed.'
+    )
 
 
 _living: weakref.WeakSet[OptimisticState] = weakref.WeakSet()

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
+from dlq_console.errors import ConfigurationError, StoreUnavailable
+
 Record = TypeVar("Record")
 Answer = TypeVar("Answer")
 
@@ -73,6 +75,10 @@ class Reading(Generic[Record]):
     now: float
 
 
+class Contended(StoreUnavailable):
+    """The shared state is well, but others were faster with this record every time; nothing was changed."""
+
+
 class SharedState(Protocol):
     """Where processes keep what they must agree on.
 
@@ -114,3 +120,22 @@ class SharedState(Protocol):
 def unchanged(answer: Answer) -> Change[Any, Answer]:
     """A change that writes nothing."""
     return Change(answer)
+
+
+#: What a shared state can do.
+_METHODS = ("change", "read", "read_all", "now", "when_closed", "close")
+
+
+def checked_state(state: Any) -> SharedState:
+    """The state itself, if it is one; an address may hold a password, so it is not repeated.
+
+    Raises:
+        ConfigurationError: it is something else, such as an address.
+    """
+    if isinstance(state, type) or not all(callable(getattr(state, method, None)) for method in _METHODS):
+        raise ConfigurationError(
+            "state must be a shared state, such as RedisState(url), SqlState(url) or MemoryState(),"
+            f" not a {type(state).__name__}."
+        )
+    shared: SharedState = state
+    return shared

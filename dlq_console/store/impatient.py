@@ -1,0 +1,89 @@
+"""How does a statement end that a database does not answer? By a time limit of the caller, whatever the database does.
+
+A PostgreSQL that is frozen keeps its connections open and enforces no time limit of its own, and the driver waits for
+ever. Work that must not be held up by its database uses these connections: they give up, close, and say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Engine, event
+
+from dlq_console.clock import monotonic
+from dlq_console.store.session import Engines
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine.interfaces import DBAPIConnection, Dialect
+    from sqlalchemy.pool import ConnectionPoolEntry
+
+#: The driver knows no shorter limit for connecting, in seconds.
+CONNECT_WITHIN = 2
+#: The driver looks at its clock so often while it waits, in seconds.
+_LOOK_EVERY = 0.05
+
+
+class ImpatientEngines(Engines):
+    """Engines for a PostgreSQL each of whose statements ends within some seconds; on SQLite ordinary ones.
+
+    Args:
+        database_url: where the database is.
+        timeout: the longest wait for an answer, in seconds.
+        pool_size: connections that are kept.
+    """
+
+    def __init__(self, database_url: str, *, timeout: float, pool_size: int = 5) -> None:
+        super().__init__(database_url, pool_size=pool_size)
+        self._timeout = timeout
+
+    def each_statement(self) -> Engine:
+        """The engine on which each statement is a transaction of its own, and bounded."""
+        with self._lock:
+            made = self._each is None
+            engine = super().each_statement()
+            if made and self.dialect != "sqlite":
+                _bound(engine, self._timeout)
+            return engine
+
+
+def _bound(engine: Engine, timeout: float) -> None:
+    """Let every connection of the engine give up after so many seconds."""
+    milliseconds = max(1, round(timeout * 1000))
+
+    @event.listens_for(engine, "do_connect")
+    def _connecting(
+        _dialect: Dialect, _record: ConnectionPoolEntry, _arguments: Any, parameters: dict[str, Any]
+    ) -> None:
+        parameters["connect_timeout"] = CONNECT_WITHIN
+        parameters["tcp_user_timeout"] = milliseconds
+        # What its caller has given up must not go on in the database, such as waiting for a lock.
+        parameters["options"] += f" -c statement_timeout={milliseconds}"
+
+    @event.listens_for(engine, "connect")
+    def _connected(connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:
+        _give_up_after(connection, timeout)
+
+
+def _give_up_after(connection: Any, seconds: float) -> None:
+    """Bound what the connection waits for: the driver does all its waiting through this one method."""
+    wait = connection.wait
+
+    def bounded(work: Generator[Any, Any, Any], *_arguments: Any, **_options: Any) -> Any:
+        return wait(_until(monotonic() + seconds, work, connection), interval=_LOOK_EVERY)
+
+    connection.wait = bounded
+
+
+def _until(deadline: float, work: Generator[Any, Any, Any], connection: Any) -> Generator[Any, Any, Any]:
+    """The same work, which fails when nothing has come by the deadline."""
+    try:
+        wanted = next(work)
+        while True:
+            ready = yield wanted
+            if not ready and monotonic() >= deadline:
+                connection.close()
+                raise connection.OperationalError("it gave no answer in time")
+            wanted = work.send(ready)
+    except StopIteration as end:
+        return end.value

@@ -1,0 +1,379 @@
+"""Which calls wait for a decision, and is an end ever lost that a holder has to say?"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+from typing import Any
+
+import pytest
+
+from dlq_console.errors import LeaseLost, OutcomeUnknown, StoreUnavailable
+from dlq_console.resilience.calls import Replay
+from dlq_console.resilience.errors import StillRunningError
+from dlq_console.resilience.guard import guard
+from dlq_console.resilience.idempotency import CLAIMS, IdempotentCalls, idempotent_node
+from dlq_console.resilience.idempotency.rules import Status
+from dlq_console.resilience.idempotency.undecided import OPEN_CALLS, decide, undecided
+from dlq_console.resilience.redis_state import RedisState
+from dlq_console.resilience.retry import RetryConfig
+from dlq_console.resilience.state import MemoryState, SharedState
+from tests.resilience.conftest import OpenState
+from tests.resilience.states import FrozenClock
+from tests.services.process import StartChild, wait_until
+from tests.services.redis import RedisServer
+
+STRANGE = ["a:b", "{a}", "a {b}:c", "ação 8841", "a\u0301", "日本 🚚", "a'b\"c", "%s|*"]
+
+
+@pytest.fixture
+def memory(clock: FrozenClock) -> MemoryState:
+    return MemoryState(clock)
+
+
+def times_out() -> None:
+    raise TimeoutError
+
+
+def leave_doubt(calls: IdempotentCalls, key: str, about: str = "") -> None:
+    with pytest.raises(TimeoutError):
+        calls.run(key, "f", times_out, about=about)
+
+
+def is_there(state: SharedState) -> bool:
+    try:
+        state.read(CLAIMS, "nobody's")
+    except StoreUnavailable:
+        return False
+    return True
+
+
+def listed(state: SharedState) -> list[tuple[str, str]]:
+    return [(each.call.key, each.error) for each in undecided(state)]
+
+
+# The list
+
+
+def test_only_calls_of_unknown_outcome_are_listed_until_somebody_decides(state: SharedState) -> None:
+    calls = IdempotentCalls("book", state)
+    calls.run("done", "f", lambda: 1)
+    with pytest.raises(ZeroDivisionError):
+        calls.run("failed", "f", lambda: 1 / 0)
+    leave_doubt(calls, "applied", about="order=8841")
+    leave_doubt(calls, "not applied")
+    first, second = undecided(state)
+    assert (first.call.key, first.call.about, first.error) == ("applied", "order=8841", "TimeoutError")
+    assert second.call.key == "not applied"
+    assert first.since <= second.since <= state.now() + 1
+    assert calls.decide("applied", applied=True, actor="ana", result={"number": 7})
+    assert calls.decide("not applied", applied=False, actor="ana")
+    assert listed(state) == []
+    assert state.read_all(OPEN_CALLS)[0] == {}
+    assert calls.run("applied", "f", lambda: 9) == Replay({"number": 7})
+    assert calls.run("not applied", "f", lambda: 9) == 9
+
+
+def test_of_two_who_decide_one_is_told_that_there_is_nothing_to_decide(state: SharedState) -> None:
+    calls = IdempotentCalls("book", state)
+    leave_doubt(calls, "k")
+    together = threading.Barrier(2, timeout=20)
+    answers: list[bool] = []
+
+    def person(applied: bool) -> None:
+        together.wait()
+        answers.append(calls.decide("k", applied=applied, actor="ana"))
+
+    people = [threading.Thread(target=person, args=(applied,)) for applied in (True, False)]
+    for each in people:
+        each.start()
+    for each in people:
+        each.join()
+    assert sorted(answers) == [False, True]
+
+
+def test_a_call_under_way_is_not_undecided_until_its_lease_is_over(
+    memory: MemoryState, clock: FrozenClock
+) -> None:
+    calls = IdempotentCalls("book", memory, lease=20)
+
+    def slow() -> str:
+        assert listed(memory) == []
+        clock.advance(21)
+        assert listed(memory) == [("k", "its process died")]
+        return "late"
+
+    assert calls.run("k", "f", slow) == "late"
+    assert listed(memory) == []
+
+
+def test_a_call_of_a_killed_process_is_listed_although_nobody_makes_it_again(
+    open_shared: OpenState, start_child: StartChild
+) -> None:
+    state = open_shared()
+    code = (
+        "import sys, time\n"
+        "from dlq_console.resilience.idempotency import idempotent_node\n"
+        "from tests.resilience.crowd import open_by_address\n"
+        "@idempotent_node(open_by_address(sys.argv[1]), 'book', ['order'], lease=1)\n"
+        "def book(given):\n"
+        "    print('inside', flush=True)\n"
+        "    time.sleep(60)\n"
+        "book({'order': 8841})\n"
+    )
+    child = start_child([sys.executable, "-c", code, open_shared.address])
+    child.wait_for_line("inside")
+    child.kill()
+    wait_until(lambda: undecided(state), 20, "the lease to be over")
+    (doubt,) = undecided(state)
+    assert (doubt.call.node, doubt.call.about, doubt.error) == ("book", "order=8841", "its process died")
+    call = doubt.call
+    assert decide(state, call.record, applied=False, actor="ana", result=None, ttl=call.ttl)
+    assert undecided(state) == []
+
+
+def test_a_decision_about_one_holder_leaves_the_call_of_the_next_one_in_the_list(
+    memory: MemoryState,
+) -> None:
+    calls = IdempotentCalls("book", memory)
+    leave_doubt(calls, "k")
+    assert calls.decide("k", applied=False, actor="ana")
+    leave_doubt(calls, "k")
+    assert listed(memory) == [("k", "TimeoutError")]
+
+
+def test_whoever_meets_a_doubt_that_is_not_listed_lists_it(memory: MemoryState) -> None:
+    calls = IdempotentCalls("book", memory)
+    leave_doubt(calls, "k")
+    (record,) = memory.read_all(OPEN_CALLS)[0]
+    memory._kept.pop((OPEN_CALLS.name, record))
+    assert listed(memory) == []
+    with pytest.raises(OutcomeUnknown):
+        calls.run("k", "f", lambda: 1)
+    assert listed(memory) == [("k", "TimeoutError")]
+
+
+def test_a_call_is_known_by_its_key_fields_without_their_secrets(memory: MemoryState) -> None:
+    @idempotent_node(memory, "book", ["order", "token"])
+    def book(given: dict[str, Any]) -> None:
+        raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        book({"order": 8841, "token": "hunter2hunter2"})
+    (doubt,) = undecided(memory)
+    assert doubt.call.about.startswith("order=8841, token=")
+    assert "hunter2" not in str(memory._kept)
+    with pytest.raises(TimeoutError):
+        guard("erp", idempotency_key=lambda: "pay " + "9" * 200, state=memory).call(times_out)
+    _, paid = undecided(memory)
+    assert (paid.call.node, len(paid.call.about), paid.call.about[:5]) == ("erp", 120, "pay 9")
+
+
+def test_the_error_names_the_command_that_decides(memory: MemoryState) -> None:
+    calls = IdempotentCalls("book", memory)
+    leave_doubt(calls, "order 1")
+    with pytest.raises(
+        OutcomeUnknown, match=r"dlq-console nodes decide 'order 1' --applied \(or --not-applied\)\.$"
+    ):
+        calls.run("order 1", "f", lambda: 1)
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_a_key_may_be_any_text(state: SharedState, name: str) -> None:
+    calls = IdempotentCalls(name, state)
+    assert calls.run(name, "f", lambda: name) == name
+    assert calls.run(name, "f", lambda: "again") == Replay(name)
+    leave_doubt(calls, f"{name}/2", about=name)
+    (doubt,) = undecided(state)
+    assert (doubt.call.node, doubt.call.key, doubt.call.about) == (name, f"{name}/2", name)
+    assert calls.decide(f"{name}/2", applied=True, actor=name)
+    assert calls.run(f"{name}/2", "f", lambda: "again") == Replay(None)
+
+    @idempotent_node(state, "book", ["order"])
+    def node(given: dict[str, str]) -> str:
+        return given["order"]
+
+    assert [node({"order": name}), node({"order": name})] == [name, name]
+
+
+def test_nothing_is_sent_for_a_call_that_cannot_be_listed(
+    memory: MemoryState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+    change = memory.change
+
+    def away_for_the_list(kind: Any, name: str, changing: Any) -> Any:
+        if kind is OPEN_CALLS:
+            raise StoreUnavailable
+        return change(kind, name, changing)
+
+    calls = IdempotentCalls("book", memory)
+    with monkeypatch.context() as here:
+        here.setattr(memory, "change", away_for_the_list)
+        with pytest.raises(StoreUnavailable):
+            calls.run("k", "f", lambda: made.append(1))
+    assert made == []
+    calls.run("k", "f", lambda: made.append(1))
+    assert made == [1]
+
+
+# A doubt is not lost
+
+
+def test_a_failure_after_an_attempt_that_left_a_doubt_does_not_end_the_doubt(memory: MemoryState) -> None:
+    errors: list[BaseException] = [TimeoutError(), ConnectionRefusedError()]
+    made: list[int] = []
+
+    def pay() -> None:
+        made.append(1)
+        raise errors.pop(0)
+
+    retry = RetryConfig(max_attempts=2, base_delay=0)
+    erp = guard("erp", breaker=False, retry=retry, idempotency_key="one", state=memory)
+    with pytest.raises(ConnectionRefusedError):
+        erp.call(pay)
+    with pytest.raises(OutcomeUnknown, match="TimeoutError"):
+        erp.call(pay)
+    assert made == [1, 1]
+    assert [each.error for each in undecided(memory)] == ["TimeoutError"]
+
+
+def test_what_could_not_be_said_of_an_attempt_is_not_said_of_the_next_one(
+    redis_server: RedisServer, redis_url: str
+) -> None:
+    state = RedisState(redis_url, timeout=0.3)
+    calls = IdempotentCalls("book", state)
+
+    def fail() -> None:
+        redis_server.pause()
+        raise ConnectionRefusedError
+
+    with pytest.raises(ConnectionRefusedError):
+        calls.run("k", "f", fail, token="mine")
+    redis_server.resume()
+
+    def again() -> str:
+        # The background has had its turn, also where it was slow: what it could say late is said.
+        calls._claims.tick()
+        with pytest.raises(StillRunningError):
+            IdempotentCalls("book", state).run("k", "f", lambda: "twice")
+        return "once"
+
+    wait_until(lambda: is_there(state), 20, "Redis")
+    assert calls.run("k", "f", again, token="mine") == "once"
+    state.close()
+
+
+# The state came back empty
+
+
+@pytest.mark.parametrize("held_late", [False, True], ids=["said at once", "said in the background"])
+def test_a_result_is_kept_although_redis_was_emptied_during_the_call(
+    redis_server: RedisServer, redis_url: str, caplog: pytest.LogCaptureFixture, held_late: bool
+) -> None:
+    state = RedisState(redis_url, timeout=0.3)
+    calls = IdempotentCalls("book", state)
+
+    def book() -> dict[str, int]:
+        redis_server.flush()
+        if held_late:
+            redis_server.pause()
+        return {"number": 7}
+
+    assert calls.run("k", "f", book) == {"number": 7}
+    if held_late:
+        redis_server.resume()
+
+    def kept() -> bool:
+        claim = calls.look("k")
+        return claim is not None and claim.status is Status.DONE
+
+    wait_until(kept, 20, "the result to be kept")
+    assert calls.run("k", "f", lambda: "twice") == Replay({"number": 7})
+    wait_until(lambda: "was gone from the shared state" in caplog.text, 20, "the log")
+    assert undecided(state) == []
+    state.close()
+
+
+def test_a_doubt_is_kept_and_listed_although_redis_was_emptied_during_the_call(
+    redis_server: RedisServer, redis_url: str
+) -> None:
+    state = RedisState(redis_url, timeout=5)
+    calls = IdempotentCalls("book", state)
+
+    def book() -> None:
+        redis_server.flush()
+        raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        calls.run("k", "f", book)
+    with pytest.raises(OutcomeUnknown):
+        calls.run("k", "f", lambda: "twice")
+    assert listed(state) == [("k", "TimeoutError")]
+    state.close()
+
+
+def test_a_call_under_way_claims_anew_what_an_emptied_redis_has_forgotten(
+    redis_server: RedisServer, redis_url: str
+) -> None:
+    state = RedisState(redis_url, timeout=5)
+    calls = IdempotentCalls("book", state, lease=1)
+
+    def book() -> str:
+        redis_server.flush()
+        wait_until(lambda: calls.look("k") is not None, 20, "the next sign of life")
+        with pytest.raises(StillRunningError):
+            IdempotentCalls("book", state).run("k", "f", lambda: "twice")
+        assert len(state.read_all(OPEN_CALLS)[0]) == 1
+        return "once"
+
+    assert calls.run("k", "f", book) == "once"
+    state.close()
+
+
+def test_a_result_that_comes_after_somebody_else_began_anew_is_told_and_changes_nothing(
+    memory: MemoryState,
+) -> None:
+    calls = IdempotentCalls("book", memory)
+
+    def first() -> str:
+        memory.forget()
+        assert calls.run("k", "f", lambda: "second") == "second"
+        return "first"
+
+    with pytest.raises(LeaseLost):
+        calls.run("k", "f", first)
+    assert calls.run("k", "f", lambda: "third") == Replay("second")
+
+
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+def test_a_forked_child_does_not_keep_the_calls_of_its_parent_alive(memory: MemoryState) -> None:
+    calls = IdempotentCalls("book", memory)
+
+    def during() -> bytes:
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.write(write, b"left" if calls._claims._running else b"none")
+            finally:
+                os.kill(os.getpid(), signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(write)
+        with os.fdopen(read, "rb") as answer:
+            return answer.read()
+
+    told: list[bytes] = []
+    calls.run("k", "f", lambda: told.append(during()))
+    assert told == [b"none"]
+
+
+def test_a_result_that_cannot_be_kept_is_told_in_the_log(
+    memory: MemoryState, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    IdempotentCalls("book", memory).run("k", "f", lambda: {1, 2})
+    assert 'The result of "book" cannot be kept' in caplog.text
