@@ -4,7 +4,29 @@ Fields of a payload are masked by their names when they are shown. Free text, su
 searched for the usual spellings of a secret before it is kept.
 """
 
-from dlq_console.redact.fields import also_secret, is_secret, masked, read_paths, redact_text
+from dlq_console.redact.fields import (
+    Path,
+    also_secret,
+    inside,
+    is_secret,
+    masked,
+    masked_text,
+    read_paths,
+    redact_text,
+)
+from dlq_console.redact.putting_back import MisplacedMask, put_back
 from dlq_console.redact.text import MASK
 
-__all__ = ["MASK", "also_secret", "is_secret", "masked", "read_paths", "redact_text"]
+__all__ = [
+    "MASK",
+    "MisplacedMask",
+    "Path",
+    "also_secret",
+    "inside",
+    "is_secret",
+    "masked",
+    "masked_text",
+    "put_back",
+    "read_paths",
+    "redact_text",
+]

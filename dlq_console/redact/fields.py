@@ -26,6 +26,8 @@ SECRET_PAIRS = frozenset(
         "encryptionkey", "privatekey", "secretkey", "sessionid", "sharedkey", "signingkey", "subscriptionkey",
     }
 )  # fmt: skip
+#: Words of numbers that are masked for the sake of people; a number like that can be searched for by who has it at hand.
+PERSONAL_WORDS = frozenset({"cnpj", "cpf"})
 #: In `{"name": "app_secret", "value": "..."}`: where the name stands, and where the secret.
 _NAMED_BY = ("name", "key", "nome", "chave", "header")
 _VALUES = ("value", "valor")
@@ -84,6 +86,16 @@ def is_secret(name: str) -> bool:
     return _known_secret(name) if len(name) <= LONGEST_NAME else _is_secret(name)
 
 
+def is_never_shown(name: str) -> bool:
+    """Whether a field of this name holds a secret that opens something, such as a password: no number of a person."""
+    return is_secret(name) and not _is_personal(name)
+
+
+def _is_personal(name: str) -> bool:
+    words = [word.lower() for word in _WORD.findall(name)]
+    return not _is_secret(" ".join(word for word in words if word not in PERSONAL_WORDS))
+
+
 @lru_cache(maxsize=4096)
 def _known_secret(name: str) -> bool:
     return _is_secret(name)
@@ -114,15 +126,34 @@ def _masked(value: Any, path: Path) -> Any:
         return {name: _masked_field(str(name), one, path, hidden) for name, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [_masked(one, path) for one in value]
-    return without_secrets(value, _also.names) if isinstance(value, str) else value
+    return masked_text(value) if isinstance(value, str) else value
 
 
 def _masked_field(name: str, value: Any, path: Path, hidden: tuple[str, ...]) -> Any:
-    here = (*path, name.casefold())[-LONGEST_PATH:] if _also.paths else path
-    if not (is_secret(name) or name.lower() in hidden or _is_listed(here)):
+    here = _inside(name, path, hidden)
+    if here is not None:
         return _masked(value, here)
     # That a secret is missing is worth knowing, and no secret.
     return value if value is None or value == "" else MASK
+
+
+def inside(fields: Mapping[Any, Any], name: str, path: Path = ()) -> Path | None:
+    """The path to give for what is inside the field `name` of an object; None where that field is masked.
+
+    For whoever shows a part of a large value and does not want all of it masked first. `path` is that of the object
+    itself: () for the outermost, what this returned for an inner one.
+    """
+    return _inside(name, path, _VALUES if _names_a_secret(fields) else ())
+
+
+def masked_text(text: str) -> str:
+    """A text of a payload without the secrets that are written in it."""
+    return without_secrets(text, _also.names)
+
+
+def _inside(name: str, path: Path, hidden: tuple[str, ...]) -> Path | None:
+    here = (*path, name.casefold())[-LONGEST_PATH:] if _also.paths else path
+    return None if is_secret(name) or name.lower() in hidden or _is_listed(here) else here
 
 
 def _names_a_secret(fields: Mapping[Any, Any]) -> bool:

@@ -162,6 +162,15 @@ class AuditEntry:
     note: str | None
     before: str | None
     after: str | None
+    #: By which door: `console`, `api`, `cli`, `python`; None for what the hub did by itself.
+    via: str | None = None
+    #: From which address, where there was one.
+    address: str | None = None
+    #: Of an act upon many: its run, and what that run selected.
+    bulk_id: int | None = None
+    filter: str | None = None
+    #: Whose act it is to see.
+    account: str | None = None
 
 
 def read_time(value: Any) -> datetime | None:

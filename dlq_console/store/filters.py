@@ -7,14 +7,16 @@ status that is no status, a time that is no time) is a `FilterError` that names 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol, Self
 from unicodedata import category, normalize
 
 from dlq_console.errors import DLQError
+from dlq_console.redact.fields import is_never_shown
 from dlq_console.store.states import Reason, Status
+from dlq_console.store.tags import folded_tag
 
 #: Times outside of these years may be beyond what can be shown in another zone.
 FIRST_YEAR, LAST_YEAR = 1970, 9998
@@ -22,18 +24,42 @@ FIRST_YEAR, LAST_YEAR = 1970, 9998
 MAX_LENGTH = 200
 #: How often one parameter may be repeated.
 MAX_REPEATS = 20
+#: Fields of payloads that one filter may ask for, and names and places of one path to such a field.
+MAX_FIELDS = 5
+MAX_DEPTH = 10
+#: Of everything: more attempts than any policy allows.
+MAX_ATTEMPTS = 10_000
 #: Seconds of each unit of `since`.
 UNITS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 #: Ten years: anything longer is no filter, and far longer ones cannot be subtracted from the present.
 MAX_SINCE = 3_650 * 86_400
 
+#: What the rules may say about the last error; a filter names it `class`.
+VERDICTS = ("transient", "rate_limited", "permanent", "auth", "duplicate", "benign", "unknown")
+#: Written for `assignee`: nobody has it.
+NOBODY = "-"
+#: How a parameter begins that asks for a field of the payload.
+PAYLOAD = "payload."
+
 _SINCE = re.compile(r"([0-9]{1,6})([mhdw])")
 #: The "+" of a zone that was not escaped in an address arrives as a space.
 _LOST_PLUS = re.compile(r"(T.*) ([0-9]{2}:?[0-9]{2})")
 
+#: "3+", or its "+" as a space.
+_ATTEMPTS = re.compile(r"([0-9]{1,5})([+ ]?)")
+
 #: Parameter names that are not also the name of the field.
-_FIELD_OF = {"from": "from_"}
+_FIELD_OF = {"from": "from_", "class": "class_"}
 _NAME_OF = {field: name for name, field in _FIELD_OF.items()}
+
+
+#: Every parameter that a filter is read from, beside those of PAYLOAD.
+PARAMETERS = frozenset(
+    {
+        "account", "assignee", "at", "attempts", "class", "entity", "from", "group", "kind", "q", "reason", "since",
+        "snoozed", "sort", "status", "tag", "to",
+    }
+)  # fmt: skip
 
 
 class FilterError(DLQError):
@@ -46,26 +72,51 @@ class MultiDict(Protocol):
     def getlist(self, key: str) -> list[str]:
         """Every value of one parameter."""
 
+    def keys(self) -> Iterable[str]:
+        """The names of all parameters."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class EventFilter:
     """What must hold for an event to be shown; an empty field asks for nothing.
 
-    Several values of one field mean "any of these". `group` is the fingerprint of the last error. `entity` is the whole entity id; `q` is text anywhere in the last
-    error, in upper or lower case. `since`, `from_` and `to` mean when an event ended in lists of ended events (dead,
-    done, discarded) and when it was created in all others; `since` is relative ("30m", "4h", "2d", "1w").
+    Several values of one field mean "any of these". Times are aware.
+
+    Attributes:
+        kind, account, reason, status: as the event has them.
+        group: the fingerprint of the last error.
+        class_: what the rules said about the last error; the parameter is `class`.
+        q: text anywhere in the last error, in upper or lower case.
+        entity: the whole entity id.
+        since, from_, to: when an event ended in lists of ended events (dead, done, discarded) and when it was created
+            in all others; `since` is relative ("30m", "4h", "2d", "1w"), to `at` where that is given.
+        assignee: who has it on the desk; "-" for nobody.
+        tag: a word that people stuck to it.
+        attempts: how many of its present cycle: "3" exactly, "3+" at least.
+        payload: pairs of a path into the payload (`items.0.sku`) and the value there, as text; all must hold.
+        snoozed: "hide" or "only" what is put aside for later.
+        at: only what had ended, or been created, by then.
+        sort: "oldest" first; newest first where empty.
     """
 
     kind: tuple[str, ...] = ()
     account: tuple[str, ...] = ()
     group: str = ""
     reason: tuple[str, ...] = ()
+    class_: tuple[str, ...] = ()
     status: tuple[str, ...] = ()
     entity: str = ""
     q: str = ""
     since: str = ""
     from_: datetime | None = None
     to: datetime | None = None
+    assignee: str = ""
+    tag: tuple[str, ...] = ()
+    attempts: str = ""
+    payload: tuple[tuple[str, str], ...] = ()
+    snoozed: str = ""
+    at: datetime | None = None
+    sort: str = ""
 
     @classmethod
     def parse(cls, values: Mapping[str, Sequence[str] | str] | MultiDict) -> Self:
@@ -78,22 +129,42 @@ class EventFilter:
             kind=_texts(values, "kind"),
             account=_texts(values, "account"),
             group=_text(values, "group"),
-            reason=_choices(values, "reason", Reason),
-            status=_choices(values, "status", Status),
+            reason=_choices(values, "reason", tuple(map(str, Reason))),
+            class_=_choices(values, "class", VERDICTS),
+            status=_choices(values, "status", tuple(map(str, Status))),
             entity=_text(values, "entity"),
             q=_text(values, "q"),
             since=_since(_text(values, "since")),
             from_=_time(_text(values, "from"), "from"),
             to=_time(_text(values, "to"), "to"),
+            assignee=_text(values, "assignee"),
+            tag=tuple(dict.fromkeys(folded_tag(text) for text in _texts(values, "tag"))),
+            attempts=_attempts(values),
+            payload=_fields(values),
+            snoozed=_choice(values, "snoozed", ("hide", "only")),
+            at=_time(_text(values, "at"), "at"),
+            sort=_choice(values, "sort", ("oldest",)),
         )
         if flt.from_ and flt.to and flt.from_ >= flt.to:
             raise FilterError("from: it must be earlier than `to`.")
         return flt
 
+    @classmethod
+    def parse_all(cls, values: Mapping[str, Sequence[str] | str]) -> Self:
+        """As `parse`, where there may be no other parameters: a misspelt one must not ask for everything.
+
+        Raises:
+            FilterError: as `parse`, or there is no such filter.
+        """
+        for name in values:
+            if name not in PARAMETERS and not name.startswith(PAYLOAD):
+                raise unknown_parameter(name, PARAMETERS)
+        return cls.parse(values)
+
     @property
     def is_empty(self) -> bool:
-        """Whether it asks for nothing."""
-        return self == type(self)()
+        """Whether it asks for nothing: it may still say in which order."""
+        return replace(self, sort="") == type(self)()
 
     @property
     def since_seconds(self) -> int | None:
@@ -108,15 +179,14 @@ class EventFilter:
         """
         names = {field.name for field in fields(self)}
         flt = replace(self, **{name: value for name, value in changes.items() if name in names})
-        pairs = [
-            (_NAME_OF.get(field.name, field.name), value)
-            for field in fields(flt)
-            for value in _as_texts(getattr(flt, field.name))
-        ]
+        pairs = [pair for field in fields(flt) for pair in _pairs(field.name, getattr(flt, field.name))]
         return pairs + [(name, str(value)) for name, value in changes.items() if name not in names and value]
 
     def without(self, name: str, value: str | None = None) -> Self:
         """The filter without one parameter, or without one value of a repeated one."""
+        if name.startswith(PAYLOAD):
+            kept_fields = tuple(one for one in self.payload if one[0] != name.removeprefix(PAYLOAD))
+            return replace(self, payload=kept_fields)
         field = _FIELD_OF.get(name, name)
         present = getattr(self, field)
         kept: Any = "" if isinstance(present, str) else None
@@ -124,6 +194,21 @@ class EventFilter:
             kept = tuple(one for one in present if value is not None and one != value)
         change: dict[str, Any] = {field: kept}
         return replace(self, **change)
+
+
+def unknown_parameter(name: str, known: Iterable[str]) -> FilterError:
+    """The refusal of a parameter that is none of those `known`."""
+    shown = name if len(name) <= MAX_LENGTH else f"{name[:MAX_LENGTH]}…"
+    return FilterError(
+        f"{shown}: there is no such filter; use one of {', '.join(sorted(known))}, or {PAYLOAD}<path>."
+    )
+
+
+def _pairs(field: str, value: Any) -> list[tuple[str, str]]:
+    """A field of the filter as parameters."""
+    if field == "payload":
+        return [(PAYLOAD + path, text) for path, text in value]
+    return [(_NAME_OF.get(field, field), text) for text in _as_texts(value)]
 
 
 def _as_texts(value: Any) -> tuple[str, ...]:
@@ -134,10 +219,14 @@ def _as_texts(value: Any) -> tuple[str, ...]:
     return (value,) if value else ()
 
 
+def _given(values: Any, name: str) -> Sequence[str]:
+    given: Sequence[str] | str = values.getlist(name) if hasattr(values, "getlist") else values.get(name, ())
+    return [given] if isinstance(given, str) else given
+
+
 def _texts(values: Any, name: str) -> tuple[str, ...]:
     """Every value of `name` that is not empty, each once."""
-    given = values.getlist(name) if hasattr(values, "getlist") else values.get(name, ())
-    given = [given] if isinstance(given, str) else given
+    given = _given(values, name)
     texts = tuple(dict.fromkeys(_clean(value, name) for value in given[: MAX_REPEATS + 1] if value))
     if len(given) > MAX_REPEATS:
         raise FilterError(f"{name}: it is given {len(given)} times; give it at most {MAX_REPEATS} times.")
@@ -164,12 +253,68 @@ def _clean(value: str, name: str) -> str:
     return text
 
 
-def _choices(values: Any, name: str, words: type[Reason] | type[Status]) -> tuple[str, ...]:
+def _choices(values: Any, name: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
     texts = _texts(values, name)
-    allowed = [str(word) for word in words]
     if not set(texts) <= set(allowed):
         raise FilterError(f"{name}: choose one of {', '.join(allowed)}.")
     return texts
+
+
+def _choice(values: Any, name: str, allowed: tuple[str, ...]) -> str:
+    text = _text(values, name)
+    if text and text not in allowed:
+        raise FilterError(f"{name}: write {' or '.join(allowed)}, or leave it out.")
+    return text
+
+
+def _attempts(values: Any) -> str:
+    """As it is kept: "3" or "3+"."""
+    # Read by itself, because the space that a "+" has become stands at the end.
+    given = [value for value in _given(values, "attempts") if value]
+    if not given:
+        return ""
+    match = _ATTEMPTS.fullmatch(given[0]) if len(given) == 1 else None
+    if match is None or int(match[1]) > MAX_ATTEMPTS:
+        raise FilterError("attempts: write one number, such as 3 for exactly three or 3+ for three at least.")
+    return f"{int(match[1])}{'+' if match[2] else ''}"
+
+
+def _fields(values: Any) -> tuple[tuple[str, str], ...]:
+    names = [name for name in values if name.startswith(PAYLOAD)]
+    if len(names) > MAX_FIELDS:
+        raise FilterError(f"payload: {len(names)} fields are asked for; ask for at most {MAX_FIELDS}.")
+    pairs = {_path(name): _text(values, name) for name in names}
+    return tuple((path, text) for path, text in sorted(pairs.items()) if text)
+
+
+def _path(parameter: str) -> str:
+    """The path into the payload that a parameter names."""
+    path = parameter.removeprefix(PAYLOAD)
+    if len(path) > MAX_LENGTH:
+        raise FilterError(
+            f"payload: a path of {len(path):,} characters is longer than {MAX_LENGTH}; shorten it."
+        )
+    try:
+        return check_path(path)
+    except ValueError as error:
+        raise FilterError(f"payload: {error}.") from None
+
+
+def check_path(text: str) -> str:
+    """A path into a payload as it is kept: names of fields and places in lists, from 0, joined by dots.
+
+    Raises:
+        ValueError: it is none, or leads to a secret; the message says what to write.
+    """
+    path = normalize("NFC", text)
+    names = path.split(".")
+    if len(path) > MAX_LENGTH or len(names) > MAX_DEPTH or not all(name.strip() for name in names):
+        raise ValueError(f"write up to {MAX_DEPTH} names joined by dots, such as order.number or items.0.sku")
+    if any(category(character) in ("Cc", "Cs") or character == '"' for character in path):
+        raise ValueError("a path holds no quotes and no control characters; remove them")
+    if any(is_never_shown(name) for name in names):
+        raise ValueError(f"{path} is a secret, which nobody can search for; name another field")
+    return path
 
 
 def _since(text: str) -> str:

@@ -2,7 +2,8 @@
 
 One row per cause and account. The walk jumps from one pair of them to the next along the index of dead events and
 counts each up to CAP. It is done in chunks, so that no transaction is long, and at most MOST_CHUNKS at a time: where
-there are more pairs, the next walk goes on where this one stopped.
+there are more pairs, the next walk goes on where this one stopped. The same rows tell in which hours of the last day
+those that are dead now died.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ CAP = 10_000
 CHUNK, MOST_CHUNKS = 200, 50
 #: Characters of an error that are kept as the sample.
 SAMPLE_LIMIT = 500
+#: Hours of which it is kept how many died in each, the present one among them.
+HOURS = 24
 
 _OF_DEAD = "{event} WHERE status = 'dead'"
 #: As the index is ordered. Only an order that no other index has makes every engine choose it, which is also why the
@@ -41,8 +44,29 @@ class Pair:
 BEGINNING = Pair("", "")
 
 
-#: The next CHUNK pairs behind one, up to another: the oldest event of each, the newest, and how many there are.
-_WALK = f"""
+def hour_of(moment: str, *, sqlite: bool) -> str:
+    """SQL for the number of the hour of a moment, counted from 1970."""
+    if sqlite:
+        return f"({moment}) / 3600000000"
+    return f"CAST(floor(extract(epoch FROM {moment}) / 3600) AS bigint)"
+
+
+def _hours(*, sqlite: bool) -> str:
+    """SQL for how many died in each hour, as `read_hours` reads it; what died before that is counted in one."""
+    earlier = f"{hour_of('{now}', sqlite=sqlite)} - {HOURS}"
+    hour = f"{{greatest}}({hour_of('finished_at', sqlite=sqlite)}, {earlier})"
+    joined = "group_concat" if sqlite else "string_agg"
+    return f"""
+SELECT {joined}(hour || ':' || deaths, ',') FROM (SELECT hour, count(*) AS deaths FROM (
+    SELECT {hour} AS hour FROM {_SAME_GROUP} AND account BETWEEN oldest.account AND oldest.account
+    ORDER BY account DESC, finished_at DESC, id DESC LIMIT {CAP + 1}
+) AS few GROUP BY hour) AS by_hour
+"""
+
+
+def _walk(*, sqlite: bool) -> str:
+    """SQL for the next CHUNK pairs behind one, up to another: the oldest event of each, the newest, and how many died when."""
+    return f"""
 WITH RECURSIVE found(id) AS (
     SELECT (SELECT id FROM {_OF_DEAD} AND (fingerprint, account) > (:fingerprint, :account) {_BY_PAIR})
     UNION ALL
@@ -50,19 +74,21 @@ WITH RECURSIVE found(id) AS (
     FROM found JOIN {{event}} before ON before.id = found.id
 ), pairs AS (
     SELECT oldest.fingerprint, oldest.account, oldest.finished_at AS first_seen_at,
-        (SELECT count(*) FROM (SELECT 1 FROM {_SAME_GROUP} AND account BETWEEN oldest.account AND oldest.account
-            ORDER BY account, finished_at, id LIMIT {CAP + 1}) AS few) AS dead,
+        ({_hours(sqlite=sqlite)}) AS trend,
         (SELECT id FROM {_SAME_GROUP} AND account <= oldest.account
             ORDER BY account DESC, finished_at DESC, id DESC LIMIT 1) AS sample_event_id
     FROM (SELECT id FROM found LIMIT {CHUNK}) AS firsts JOIN {{event}} oldest ON oldest.id = firsts.id
     WHERE CAST(:endless AS integer) = 1
         OR (oldest.fingerprint, oldest.account) <= (:end_fingerprint, :end_account)
 )
-SELECT pairs.fingerprint, pairs.account, pairs.dead, pairs.first_seen_at, pairs.sample_event_id,
+SELECT pairs.fingerprint, pairs.account, pairs.trend, pairs.first_seen_at, pairs.sample_event_id,
     newest.finished_at AS last_seen_at, newest.kind, newest.error_type, newest.verdict, newest.last_error
 FROM pairs JOIN {{event}} newest ON newest.id = pairs.sample_event_id
 ORDER BY pairs.fingerprint, pairs.account
 """
+
+
+_WALKS = {sqlite: _walk(sqlite=sqlite) for sqlite in (True, False)}
 
 _LAST_SAMPLED = """
 SELECT fingerprint, account FROM {error_group} ORDER BY sampled_at DESC, fingerprint DESC, account DESC LIMIT 1
@@ -75,19 +101,21 @@ WHERE dead > 0 AND (fingerprint, account) > (:fingerprint, :account)
 """
 
 _KEEP = """
-INSERT INTO {error_group} (fingerprint, account, kind, error_type, verdict, sample, sample_event_id, dead,
+INSERT INTO {error_group} (fingerprint, account, kind, error_type, verdict, sample, sample_event_id, dead, trend,
     first_seen_at, last_seen_at, sampled_at)
-VALUES (:fingerprint, :account, :kind, :error_type, :verdict, :sample, :sample_event_id, :dead,
+VALUES (:fingerprint, :account, :kind, :error_type, :verdict, :sample, :sample_event_id, :dead, :trend,
     :first_seen_at, :last_seen_at, {now})
 ON CONFLICT (fingerprint, account) DO UPDATE SET
     kind = excluded.kind, error_type = excluded.error_type, verdict = excluded.verdict, sample = excluded.sample,
-    sample_event_id = excluded.sample_event_id, dead = excluded.dead,
+    sample_event_id = excluded.sample_event_id, dead = excluded.dead, trend = excluded.trend,
     first_seen_at = {least}({error_group}.first_seen_at, excluded.first_seen_at),
     last_seen_at = {greatest}({error_group}.last_seen_at, excluded.last_seen_at),
     sampled_at = excluded.sampled_at
 """
 
-_NONE_LEFT = "UPDATE {error_group} SET dead = 0 WHERE fingerprint = :fingerprint AND account = :account"
+_NONE_LEFT = (
+    "UPDATE {error_group} SET dead = 0, trend = NULL WHERE fingerprint = :fingerprint AND account = :account"
+)
 
 _FORGET = "DELETE FROM {error_group} WHERE dead = 0 AND last_seen_at < {now} - {interval[age]}"
 
@@ -135,7 +163,7 @@ def _stretches(store: Store) -> list[tuple[Pair, Pair | None]]:
 
 def _found(store: Store, after: Pair, end: Pair | None) -> list[_Found]:
     with store.read() as connection:
-        rows = connection.execute(store.statement(_WALK), _bounds(after, end)).mappings().all()
+        rows = connection.execute(store.statement(_WALKS[store.sqlite]), _bounds(after, end)).mappings().all()
     return [_Found(Pair(row["fingerprint"], row["account"]), _values(row)) for row in rows]
 
 
@@ -144,7 +172,14 @@ def _values(row: Any) -> dict[str, Any]:
     times: dict[str, datetime | None] = {
         name: read_time(row[name]) for name in ("first_seen_at", "last_seen_at")
     }
-    return values | times | {"sample": (row["last_error"] or "")[:SAMPLE_LIMIT]}
+    dead = sum(read_hours(row["trend"]).values())
+    return values | times | {"dead": dead, "sample": (row["last_error"] or "")[:SAMPLE_LIMIT]}
+
+
+def read_hours(trend: str) -> dict[int, int]:
+    """How many died in each hour, by its number; the first one also stands for all earlier ones."""
+    pairs = (pair.split(":") for pair in trend.split(","))
+    return {int(hour): int(deaths) for hour, deaths in pairs}
 
 
 def _keep(store: Store, connection: Connection, found: list[_Found], after: Pair, last: Pair | None) -> int:

@@ -18,6 +18,8 @@ from dlq_console.errors import IdempotencyConflict, PayloadRefused
 from dlq_console.store import keys
 from dlq_console.store.canonical import read_payload
 from dlq_console.store.clock import to_microseconds
+from dlq_console.store.field_rows import Kept, keep
+from dlq_console.store.field_values import Pairs, values_of
 from dlq_console.store.lanes import is_held_up, promote
 from dlq_console.store.states import Status
 from dlq_console.store.store import Store
@@ -148,6 +150,8 @@ class Intention:
     run_at: datetime | None
     expires_at: datetime | None
     max_wait: float
+    #: Values of the payload by which it is listed and found.
+    fields: Pairs = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +183,9 @@ def intention(
     max_attempts: int | None = None,
     max_wait: float = 604_800,
     max_bytes: int = 256_000,
+    columns: Sequence[str] = (),
 ) -> Intention:
-    """Check everything and make the key.
+    """Check everything and make the key. `columns` are the paths by which its kind is listed and found.
 
     Raises:
         PayloadRefused: something cannot be stored; the message names it and says what to send instead.
@@ -225,6 +230,7 @@ def intention(
         run_at=_moment(run_at, "run_at"),
         expires_at=_moment(expires_at, "expires_at"),
         max_wait=max_wait,
+        fields=values_of(text.stored, columns),
     )
 
 
@@ -250,7 +256,9 @@ def insert_one(store: Store, connection: Connection, new: Intention) -> Ingested
     while True:
         row = connection.execute(store.statement(INSERT_ONE), parameters).first()
         if row is not None:
-            return _new(row)
+            made = _new(row)
+            _keep_fields(store, connection, [new], [made])
+            return made
         found = connection.execute(store.statement(EXISTING), {"key": new.idempotency_key}).first()
         # None: it was pruned between the two statements, so the key is free again.
         if found is not None:
@@ -273,7 +281,16 @@ def insert_many(store: Store, connection: Connection, news: Sequence[Intention])
         template = TAKE_BACK_SQLITE if store.sqlite else TAKE_BACK_POSTGRES
         connection.execute(store.statement(template), {"ids": json.dumps(made)})
         raise
+    # Not before all are in, so that there is nothing more to be taken back.
+    _keep_fields(store, connection, news, answers)
     return answers
+
+
+def _keep_fields(
+    store: Store, connection: Connection, news: Sequence[Intention], answers: Sequence[Ingested]
+) -> None:
+    pairs = zip(news, answers, strict=True)
+    keep(store, connection, [Kept(each.id, new.fields) for new, each in pairs if new.fields and each.created])
 
 
 def _chunks(news: Sequence[Intention]) -> Iterator[Sequence[Intention]]:
@@ -356,7 +373,7 @@ def count_duplicates(store: Store, connection: Connection, times: Mapping[int, i
 
 
 def _parameters(new: Intention) -> dict[str, Any]:
-    return {name: getattr(new, name) for name in Intention.__slots__}
+    return {name: getattr(new, name) for name in Intention.__slots__ if name != "fields"}
 
 
 def _json_rows(store: Store, news: Sequence[Intention]) -> list[dict[str, Any]]:

@@ -68,6 +68,11 @@ def canonical_content_key(
     return f"{KEY_VERSION}:{_readable(kind, account, entity_id)}:{digits}"
 
 
+def edited_key(key: str, event_id: int) -> str:
+    """The key of an edited payload where the event of the content key `key` is out of use; no content has this one."""
+    return f"{key[:-32]}{_hash(key, str(event_id)).hex()[:32]}"
+
+
 def content_hash(*, kind: str, account: str, entity_id: str, version: str | None, canonical: str) -> str:
     """64 hex digits over everything that makes an event what it is: two events of one own key must agree in it."""
     return _hash(kind, account, entity_id, version, canonical).hex()

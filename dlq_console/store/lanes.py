@@ -34,6 +34,8 @@ MOST_LISTED = 500
 
 _OPEN = "{one}.status IN ('pending', 'failed', 'running')"
 _BLOCKED = "{one}.status = 'blocked'"
+#: Of the index by the start of what has ended.
+_ENDED = "{one}.status IN ('done', 'dead', 'discarded')"
 _STOPS = f"{{one}}.status = 'dead' AND {{one}}.on_dead = '{BLOCK}'"
 
 
@@ -88,6 +90,32 @@ WHERE status = 'blocked' AND id = {_first("o.id", _BLOCKED, ":lane")}
     AND {_first("o.id", _OPEN, ":lane")} IS NULL
     AND coalesce({_first_place(_STOPS, ":lane")}, place, id) >= coalesce(place, id)
 """
+
+
+def later_started(one: str, since: str) -> str:
+    """SQL: whether an event behind `one`, an alias, in its lane has been started since a moment, an SQL expression."""
+    behind = f"o.lane = {one}.lane AND o.started_at >= {since} AND {place('o')} > {place(one)}"
+    return f"""({one}.lane IS NOT NULL AND (
+    EXISTS (SELECT 1 FROM {{event}} o WHERE {_OPEN.replace("{one}", "o")} AND {behind})
+    OR EXISTS (SELECT 1 FROM {{event}} o WHERE {_ENDED.replace("{one}", "o")} AND {behind})))"""
+
+
+_BEHIND = f"""
+SELECT o.id FROM {{event}} e JOIN {{event}} o ON o.lane = e.lane AND {place("o")} > {place("e")}
+WHERE e.id = :id AND {_OPEN.replace("{one}", "o")} AND o.status <> 'running' ORDER BY o.id
+"""
+
+
+def _make_way(behind: str) -> str:
+    # The guard is spelled so that no index of ready events fits it, see `dispatching.py`.
+    return f"""
+UPDATE {{event}} SET status = 'blocked', dispatched_at = NULL, dispatch_count = 0, updated_at = {{now}}
+WHERE status || '' IN ('pending', 'failed') AND id IN ({behind})
+"""
+
+
+MAKE_WAY_SQLITE = _make_way(_BEHIND)
+MAKE_WAY_POSTGRES = _make_way(f"{_BEHIND} FOR NO KEY UPDATE OF o")
 
 
 def _walk(name: str, condition: str) -> str:
@@ -165,6 +193,15 @@ class Lane:
 def promote(store: Store, connection: Connection, lane: str) -> bool:
     """Let the next event of a lane go if nothing stands in its way (any more); whether there was one."""
     return connection.execute(store.statement(PROMOTE), {"lane": lane}).rowcount == 1
+
+
+def make_way(store: Store, connection: Connection, event_id: int) -> None:
+    """Let what stands ready behind an event in its lane wait for it, because it comes back to its place before them.
+
+    What was just about to be claimed is waited for, so whoever asks afterwards sees what has been started.
+    """
+    template = MAKE_WAY_SQLITE if store.sqlite else MAKE_WAY_POSTGRES
+    connection.execute(store.statement(template), {"id": event_id})
 
 
 def promote_waiting(store: Store) -> int:

@@ -240,6 +240,13 @@ def _event_indexes(table: Table, prefix: str) -> None:
     )
     partial("lane_blocked_ix", "status = 'blocked'", c.lane, in_lane)
     partial("lane_stopped_ix", "status = 'dead' AND on_dead = 'block'", c.lane, in_lane)
+    # By when they were started: whether one has been since an earlier one was put aside.
+    partial(
+        "lane_ended_ix",
+        "status IN ('done', 'dead', 'discarded') AND lane IS NOT NULL",
+        c.lane,
+        c.started_at,
+    )
     partial("lane_running_uq", "status = 'running' AND lane IS NOT NULL", c.lane, unique=True)
     partial("dead_ix", "status = 'dead'", c.finished_at, c.id)
     partial("dead_kind_ix", "status = 'dead'", c.kind, c.finished_at, c.id)
@@ -334,6 +341,8 @@ def _kind(metadata: MetaData, prefix: str) -> Table:
         _time("published_at", null=False),
         # JSON: how fast and how many at once its provider allows; NULL where nothing is known.
         _text("limits", null=True),
+        # JSON: which fields of payloads its older dead letters are given, and how far that has come; see `filling.py`.
+        _text("filled", null=True),
     )
 
 
@@ -512,6 +521,8 @@ def _error_group(metadata: MetaData, prefix: str) -> Table:
         _time("first_seen_at", null=False),
         _time("last_seen_at", null=False),
         _time("sampled_at", null=False),
+        # How many of them died in each hour of the last day, as `groups.read_hours` reads it.
+        _text("trend", null=True),
     )
     Index(f"{prefix}error_group_sampled_ix", table.c.sampled_at)
     return table

@@ -1,4 +1,4 @@
-"""Which payload does a run send? The one that came in, until it is rebuilt after a reprocess.
+"""Which payload does a run send? The one that came in, until it is rebuilt after a reprocess; never one that a person wrote.
 
 The rebuilt payload and its effect key are stored before anything is called with them, by a write that names the epoch of
 the claim. The hash that tells repeats from conflicts stays that of what came in.
@@ -10,6 +10,7 @@ from datetime import datetime
 
 from dlq_console.store import acts
 from dlq_console.store.events import Event, read_time
+from dlq_console.store.field_rows import keep_configured
 from dlq_console.store.states import Action
 from dlq_console.store.store import Store
 
@@ -18,7 +19,9 @@ REFRESH = "refresh"
 
 #: Read along the index of the audit by event, so `id` is the order of what happened.
 _LAST = f"""
-SELECT action, at FROM {{audit}} WHERE event_id = :id AND action IN ('{Action.REPROCESS}', '{REFRESH}')
+SELECT action, at FROM {{audit}}
+WHERE event_id = :id AND action IN ('{Action.REPROCESS}', '{REFRESH}')
+    AND NOT EXISTS (SELECT 1 FROM {{audit}} x WHERE x.event_id = :id AND x.action = '{Action.EDIT}')
 ORDER BY event_id DESC, id DESC LIMIT 1
 """
 _LAST_REPROCESS = f"""
@@ -38,7 +41,7 @@ def reprocessed_at(store: Store, event_id: int) -> datetime | None:
 
 
 def is_due(store: Store, event_id: int) -> bool:
-    """Whether it was put back to work and its payload not looked at since."""
+    """Whether it was put back to work and its payload not looked at since; never where a person wrote that payload."""
     with store.read() as connection:
         last = connection.execute(store.statement(_LAST), {"id": event_id}).first()
     return last is not None and last.action == Action.REPROCESS
@@ -54,6 +57,7 @@ def keep(store: Store, event: Event, *, payload: str, effect_key: str, before: s
     with store.write() as connection:
         if connection.execute(store.statement(_REPLACE), values).rowcount == 0:
             return False
+        keep_configured(store, connection, event.id, event.kind, changed=True)
         acts.record(
             store,
             connection,

@@ -51,6 +51,8 @@ class Reason(StrEnum):
     NO_HANDLER = "no_handler"
     OPERATOR = "operator"
     SUPERSEDED = "superseded"
+    #: Another event holds its edited payload.
+    EDITED = "edited"
 
 
 DEAD_REASONS = (
@@ -65,7 +67,7 @@ DEAD_REASONS = (
     Reason.IN_DOUBT,
     Reason.NO_HANDLER,
 )
-DISCARD_REASONS = (Reason.OPERATOR, Reason.SUPERSEDED)
+DISCARD_REASONS = (Reason.OPERATOR, Reason.SUPERSEDED, Reason.EDITED)
 
 
 class Action(StrEnum):
@@ -73,12 +75,24 @@ class Action(StrEnum):
 
     REPROCESS = "reprocess"
     DISCARD = "discard"
+    #: Changes its payload: a new event with the changed one takes its place.
+    EDIT = "edit"
+    #: Asks the outside system whether it would pass now.
+    PRECHECK = "precheck"
+    #: Takes back a reprocess that has not started.
+    CANCEL_SEND = "cancel_send"
+    #: Takes back a discard.
+    RESTORE = "restore"
 
 
 #: Action -> statuses in which it is allowed.
 ALLOWED: dict[Action, tuple[Status, ...]] = {
     Action.REPROCESS: (Status.DEAD,),
     Action.DISCARD: (Status.DEAD, Status.FAILED, Status.PENDING, Status.BLOCKED),
+    Action.EDIT: (Status.DEAD,),
+    Action.PRECHECK: (Status.DEAD,),
+    Action.CANCEL_SEND: (Status.PENDING, Status.BLOCKED),
+    Action.RESTORE: (Status.DISCARDED,),
 }
 
 

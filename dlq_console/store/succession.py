@@ -1,7 +1,8 @@
 """Has a newer event of the same kind, account and entity taken the place of an older one?
 
-Newer is what has the higher id, so what was put in later; a `version` is the producer's own word, which nobody here can
-compare. The search walks the index of entities from the newest event downwards and ends at the first that counts.
+Newer is what has the higher id, so what was put in later; an event that holds the edited payload of another stands in
+that one's place. A `version` is the producer's own word, which nobody here can compare. The search walks the index of
+entities from the newest event downwards and ends at the first that counts.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from dlq_console.store.events import read_time
+from dlq_console.store.lanes import place
 from dlq_console.store.states import OPEN, Status
 from dlq_console.store.store import Store
 
@@ -30,22 +32,31 @@ class Newer:
     created_at: datetime
 
 
-def _newest(statuses: Sequence[Status]) -> str:
-    """SQL: sorted as the index of entities is, and the account compared in a form that leads to no other index.
+def _newest_id(statuses: Sequence[Status]) -> str:
+    """SQL: the id of the newest event that is newer than `o`, an alias.
 
-    An account has as many events as there are; without statistics SQLite does not know.
+    Sorted as the index of entities is, and the account compared in a form that leads to no other index. An account has as many events as there are; without statistics SQLite does not know.
     """
     words = ", ".join(f"'{status}'" for status in statuses)
+    return f"""(
+        SELECT e.id FROM {{event}} e
+        WHERE e.entity_id = o.entity_id AND e.id > {place("o")} AND {place("e")} > {place("o")}
+            AND e.kind = o.kind AND e.account || '' = o.account AND e.status IN ({words})
+        ORDER BY e.entity_id DESC, e.id DESC LIMIT 1
+    )"""
+
+
+def _newest(statuses: Sequence[Status]) -> str:
     return f"""
 SELECT n.id, n.status, n.created_at FROM {{event}} n WHERE n.id = (
-    SELECT (
-        SELECT e.id FROM {{event}} e
-        WHERE e.entity_id = o.entity_id AND e.id > o.id AND e.kind = o.kind AND e.account || '' = o.account
-            AND e.status IN ({words})
-        ORDER BY e.entity_id DESC, e.id DESC LIMIT 1
-    ) FROM {{event}} o WHERE o.id = :id
+    SELECT {_newest_id(statuses)} FROM {{event}} o WHERE o.id = :id
 )
 """
+
+
+def has_newer(statuses: Sequence[Status]) -> str:
+    """SQL: whether the event `o`, an alias, has a newer one in one of these statuses."""
+    return f"({_newest_id(statuses)} IS NOT NULL)"
 
 
 _NEWEST = {statuses: _newest(statuses) for statuses in (SENT, SENT_OR_COMING)}

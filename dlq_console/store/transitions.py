@@ -20,6 +20,7 @@ from dlq_console.store.direct import execute
 from dlq_console.store.door_acts import ACCOUNT_CIRCUIT, is_probe, reported
 from dlq_console.store.doors import DoorChange
 from dlq_console.store.ending import (
+    BURY,
     COMPLETE,
     COMPLETED,
     HELD,
@@ -36,6 +37,7 @@ from dlq_console.store.ending import (
     superseded,
 )
 from dlq_console.store.events import Event
+from dlq_console.store.field_rows import keep_configured
 from dlq_console.store.fingerprints import fingerprint
 from dlq_console.store.lanes import promote
 from dlq_console.store.scope_names import Scope, account_scope
@@ -192,6 +194,8 @@ def _end_in(
             before=Status.RUNNING,
             after=Status.DISCARDED,
         )
+    if ended and ending.template == BURY:
+        keep_configured(store, connection, event.id, event.kind)
     if ended and event.lane is not None and ending.is_last:
         promote(store, connection, event.lane)
     return ended

@@ -150,10 +150,13 @@ def bulk_run(metadata: MetaData, prefix: str) -> Table:
         # What the preview handed out; a second start with it finds the first.
         Column("selection_token", Text, nullable=True, unique=True),
         _text("actor"),
+        # Where it was asked for, as in the audit; that of each of its acts.
+        _text("via", null=True),
+        _text("address", null=True),
         _text("note", null=True),
         # freezing, running, paused, stopped, cancelled, done
         _text("state"),
-        # Why it stands still, or what limits it; a word for the pages.
+        # Why it stands still; a word for the pages.
         _text("cause", null=True),
         _time("created_at", null=False),
         # Events that ended later are not part of it.
@@ -169,24 +172,32 @@ def bulk_run(metadata: MetaData, prefix: str) -> Table:
         _count("window"),
         # JSON list of stage sizes; NULL without a canary.
         _text("stages", null=True),
+        # Which of them it is in, counted from 0; behind the last one comes the rest.
         _count("stage"),
+        # Of this stage: how many were let go, have come to an end, and died again.
+        _count("stage_released"),
+        _count("stage_ended"),
+        _count("stage_died"),
         # Share of ended items that died again, 0 to 1, above which it stops by itself.
         Column("stop_share", Float, nullable=True),
         _count("total"),
+        # Let go and not ended yet: how much of the window is in use.
         _count("released"),
         _count("succeeded"),
         _count("died_same"),
         _count("died_different"),
         _count("refused"),
+        # Until when its pace is used up.
         _time("released_at"),
         # Who paused, resumed or cancelled it last.
         _text("acted_by", null=True),
-        # Grows with every act and every step; a step that was overtaken writes nothing.
+        # Grows with every act and every step, so that a page knows whether anything is new.
         Column("version", BigId, nullable=False, server_default=text("0")),
         sqlite_autoincrement=True,
     )
-    live = text("state IN ('freezing', 'running', 'paused', 'stopped')")
-    Index(f"{prefix}bulk_run_live_ix", table.c.state, table.c.id, postgresql_where=live, sqlite_where=live)
+    # A cancelled run is not finished before what it had let go has ended.
+    live = text("finished_at IS NULL")
+    Index(f"{prefix}bulk_run_live_ix", table.c.id, postgresql_where=live, sqlite_where=live)
     return table
 
 
@@ -196,11 +207,12 @@ def bulk_item(metadata: MetaData, prefix: str) -> Table:
         f"{prefix}bulk_item",
         metadata,
         Column("bulk_id", BigId, primary_key=True, autoincrement=False),
-        # In which order they are released, from 1.
-        Column("position", Integer, primary_key=True, autoincrement=False),
-        Column("event_id", BigId, nullable=False),
+        Column("event_id", BigId, primary_key=True, autoincrement=False),
+        # They are released in this order, that of the places of lanes, so that no lane is turned round.
+        Column("position", BigId, nullable=False),
         # As they were when the selection was frozen.
         Column("epoch", BigId, nullable=False),
+        Column("cycle", Integer, nullable=False),
         _text("fingerprint", null=True),
         # waiting, released, succeeded, died_same, died_different, refused
         _text("state"),
@@ -209,6 +221,6 @@ def bulk_item(metadata: MetaData, prefix: str) -> Table:
         _time("released_at"),
         _time("ended_at"),
     )
-    Index(f"{prefix}bulk_item_event_uq", table.c.bulk_id, table.c.event_id, unique=True)
-    Index(f"{prefix}bulk_item_state_ix", table.c.bulk_id, table.c.state, table.c.position)
+    c = table.c
+    Index(f"{prefix}bulk_item_state_ix", c.bulk_id, c.state, c.position, c.event_id)
     return table

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dlq_console.errors import ConfigurationError
 from dlq_console.redact import MASK, also_secret, is_secret, masked, read_paths, redact_text
+from dlq_console.redact.fields import is_never_shown
 from dlq_console.runtime import Hub
 from dlq_console.settings import read_settings
 
@@ -128,3 +129,18 @@ def test_no_secret_field_survives_at_any_depth(value: Any) -> None:
         masked({"list": [value, {"x": {"senha": canary, "appSecret": [canary], "n": {"token": canary}}}]})
     )
     assert canary not in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "never"),
+    [
+        ("password", True),
+        ("cpf_password", True),
+        ("cnpjToken", True),
+        ("cpf", False),
+        ("customer_cnpj", False),
+        ("number", False),
+    ],
+)
+def test_numbers_of_people_are_masked_but_are_no_keys_to_anything(name: str, never: bool) -> None:
+    assert is_never_shown(name) is never

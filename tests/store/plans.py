@@ -23,7 +23,7 @@ _SQLITE_INDEX = re.compile(
 class Plan:
     """What an engine does for one statement.
 
-    `indexes` are those of the event table that it reads, the primary key as `event_pk`; `scans` says whether it also
+    `indexes` are those of one table that it reads, the primary key as `<table>_pk`; `scans` says whether it also
     reads the table from end to end, `sorts` whether it puts rows in order by itself.
     """
 
@@ -32,27 +32,33 @@ class Plan:
     sorts: bool
 
 
-def explain(store: Store, sent: Sent) -> Plan:
-    """The plan of a recorded statement; on PostgreSQL the one that it keeps for any values of the parameters."""
-    return _sqlite(store, sent) if store.sqlite else _postgres(store, sent)
+def explain(store: Store, sent: Sent, *, table: str = "event", alias: str = "e") -> Plan:
+    """The plan of a recorded statement; on PostgreSQL the one that it keeps for any values of the parameters.
+
+    `table` is the one that is looked at, `alias` what the statement may call it.
+    """
+    name = getattr(store.tables, table).name
+    return _sqlite(store, sent, name, alias) if store.sqlite else _postgres(store, sent, name)
 
 
-def _sqlite(store: Store, sent: Sent) -> Plan:
+def _sqlite(store: Store, sent: Sent, table: str, alias: str) -> Plan:
     with store.read() as connection:
         lines = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sent[0]}", sent[1])]
-    event = store.tables.event.name
-    reads = [match for line in lines if (match := _SQLITE_INDEX.match(line)) and match[1] in (event, "e")]
+    names = (table, alias)
+    reads = [match for line in lines if (match := _SQLITE_INDEX.match(line)) and match[1] in names]
     return Plan(
-        indexes=frozenset(_short(store, match[2] or f"{event}_pk") for match in reads if "USING" in match[0]),
+        indexes=frozenset(_short(store, match[2] or f"{table}_pk") for match in reads if "USING" in match[0]),
         scans=any(
-            line.startswith(f"SCAN {event}") and "USING INDEX" not in line and "COVERING" not in line
+            f"{line} ".startswith(tuple(f"SCAN {name} " for name in names))
+            and "USING INDEX" not in line
+            and "COVERING" not in line
             for line in lines
         ),
         sorts=any("USE TEMP B-TREE" in line for line in lines),
     )
 
 
-def _postgres(store: Store, sent: Sent) -> Plan:
+def _postgres(store: Store, sent: Sent, table: str) -> Plan:
     statement, parameters = sent
     names = list(dict.fromkeys(_PLACEHOLDER.findall(statement)))
     numbered = _PLACEHOLDER.sub(lambda match: f"${names.index(match[1]) + 1}", statement).replace("%%", "%")
@@ -69,14 +75,13 @@ def _postgres(store: Store, sent: Sent) -> Plan:
             cursor.execute("DEALLOCATE asked")
     tree = answer if isinstance(answer, list) else json.loads(answer)
     nodes = list(_nodes(tree[0]["Plan"]))
-    event = store.tables.event.name
     return Plan(
         indexes=frozenset(
             _short(store, node["Index Name"])
             for node in nodes
-            if node.get("Index Name", "").startswith(event)
+            if node.get("Index Name", "").startswith(table)
         ),
-        scans=any(node["Node Type"] == "Seq Scan" and node["Relation Name"] == event for node in nodes),
+        scans=any(node["Node Type"] == "Seq Scan" and node["Relation Name"] == table for node in nodes),
         sorts=any(node["Node Type"] in ("Sort", "Incremental Sort") for node in nodes),
     )
 

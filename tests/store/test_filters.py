@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from werkzeug.datastructures import ImmutableMultiDict
 
-from dlq_console.store.filters import MAX_LENGTH, MAX_REPEATS, EventFilter, FilterError
+from dlq_console.classify import VerdictClass
+from dlq_console.store.filters import (
+    MAX_LENGTH,
+    MAX_REPEATS,
+    PARAMETERS,
+    PAYLOAD,
+    VERDICTS,
+    EventFilter,
+    FilterError,
+)
 
 FULL = EventFilter(
     kind=("order.create", "invoice.create"),
@@ -22,6 +31,15 @@ FULL = EventFilter(
     since="4h",
     from_=datetime(2026, 3, 1, 11, tzinfo=UTC),
     to=datetime(2026, 3, 2, 11, 30, 5, 250_000, tzinfo=UTC),
+    group="f1-0123",
+    class_=("auth", "transient"),
+    assignee="maria",
+    tag=("tax", "price"),
+    attempts="3+",
+    payload=(("items.0.sku", "P-1"), ("number", "8841")),
+    snoozed="only",
+    at=datetime(2026, 3, 2, 12, tzinfo=UTC),
+    sort="oldest",
 )
 
 
@@ -144,7 +162,91 @@ def test_taking_every_chip_away_leaves_nothing() -> None:
     rest = FULL
     for name, value in FULL.query():
         rest = rest.without(name, value)
-    assert rest.is_empty
+    assert rest == EventFilter()
+
+
+def test_an_order_alone_asks_for_nothing() -> None:
+    assert EventFilter(sort="oldest").is_empty
+    assert not EventFilter(snoozed="hide").is_empty
+
+
+def test_every_parameter_is_known_by_its_name() -> None:
+    assert {name for name, _ in FULL.query() if not name.startswith(PAYLOAD)} == PARAMETERS
+
+
+def test_the_verdicts_are_those_of_the_rules() -> None:
+    assert set(VERDICTS) == {str(verdict) for verdict in VerdictClass}
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"), [("3", "3"), ("03", "3"), ("3+", "3+"), ("3 ", "3+"), ("", "")]
+)
+def test_attempts_are_exact_or_at_least(written: str, meant: str) -> None:
+    assert EventFilter.parse({"attempts": [written]}).attempts == meant
+
+
+@pytest.mark.parametrize("written", ["many", "-1", "3++", "3 4", "+3", "99999", "\u0663", "9" * 1_000_000])
+def test_attempts_that_are_no_number_are_refused(written: str) -> None:
+    assert refusal(attempts=[written]).startswith("attempts: write one number, such as 3")
+
+
+@pytest.mark.parametrize("name", ["class", "snoozed", "sort"])
+def test_a_word_that_is_no_choice_is_refused_with_the_choices(name: str) -> None:
+    message = refusal(**{name: ["sideways"]})
+    assert message.startswith(f"{name}: ")
+    assert {"class": "auth", "snoozed": "hide", "sort": "oldest"}[name] in message
+
+
+def test_fields_of_the_payload_are_named_by_paths() -> None:
+    flt = EventFilter.parse(
+        {"payload.items.0.sku": [" P-1 "], "payload.order.number": "88", "payload.empty": [""]}
+    )
+    assert flt.payload == (("items.0.sku", "P-1"), ("order.number", "88"))
+    assert flt.without("payload.items.0.sku", "P-1").payload == (("order.number", "88"),)
+
+
+@pytest.mark.parametrize(
+    "path", ["", ".", "a..b", "a.", " .a", 'a"b', "a\nb", "a\0b", ".".join("abcdefghijk")]
+)
+def test_a_path_that_leads_nowhere_is_refused(path: str) -> None:
+    assert refusal(**{f"payload.{path}": ["1"]}).startswith("payload: ")
+
+
+@pytest.mark.parametrize("path", ["password", "login.api_key", "tokens.0", "credentials.user"])
+def test_nobody_searches_for_secrets(path: str) -> None:
+    assert refusal(**{f"payload.{path}": ["x"]}).startswith(f"payload: {path} is a secret")
+
+
+def test_a_number_of_a_person_may_be_searched_for() -> None:
+    assert EventFilter.parse({"payload.customer.cpf": "52998224725"}).payload
+
+
+def test_too_many_fields_of_the_payload_are_refused() -> None:
+    many = {f"payload.field{number}": ["1"] for number in range(6)}
+    assert refusal(**many) == "payload: 6 fields are asked for; ask for at most 5."
+
+
+@pytest.mark.parametrize("name", [*sorted(PARAMETERS), "payload.number"])
+def test_a_value_of_a_million_characters_is_refused_in_a_short_sentence(name: str) -> None:
+    with pytest.raises(FilterError) as caught:
+        EventFilter.parse({name: ["x" * 1_000_000]})
+    assert len(caught.value.message) < 300
+
+
+def test_a_name_of_a_million_characters_is_refused_in_a_short_sentence() -> None:
+    for name in ("payload." + "x" * 1_000_000, "payload." + "a." * 500_000 + "a"):
+        assert len(refusal(**{name: ["1"]})) < 300
+    with pytest.raises(FilterError) as caught:
+        EventFilter.parse_all({"x" * 1_000_000: ["1"]})
+    assert len(caught.value.message) < 600
+
+
+def test_where_there_may_be_no_other_parameters_a_misspelt_one_is_refused() -> None:
+    with pytest.raises(FilterError, match="acount: there is no such filter"):
+        EventFilter.parse_all({"acount": ["filial-sp"]})
+    assert EventFilter.parse_all({"kind": ["a"], "payload.b": ["c"]}) == EventFilter(
+        kind=("a",), payload=(("b", "c"),)
+    )
 
 
 def test_a_query_may_change_fields_and_carry_a_cursor() -> None:

@@ -14,12 +14,15 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Engine, inspect, text
 
 from dlq_console.errors import StoreUnavailable
-from dlq_console.store import migrate
+from dlq_console.store import migrate, queries
+from dlq_console.store.filters import EventFilter
 from dlq_console.store.models import EVENT_STORAGE, SMALL_STORAGE, tables
+from dlq_console.store.queries.texts import has_text_index
 from dlq_console.store.session import make_engine
 from dlq_console.store.store import Store
 from tests.services.postgres import PostgresServer
 from tests.services.process import StartChild
+from tests.store.filling import dead
 from tests.store.making import add, rows
 
 TABLES = {
@@ -55,6 +58,10 @@ UNREAD = pytest.mark.filterwarnings(
     "ignore:Skipped unsupported reflection of expression-based index",
     "ignore:autogenerate skipping metadata-specified expression-based index",
 )
+
+
+#: Made only where PostgreSQL has the extension for it.
+OPTIONAL_INDEX = "event_dead_text_ix"
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -222,6 +229,8 @@ def test_the_migrated_database_is_what_the_models_say(empty_url: str, prefix: st
     migrate.upgrade(empty_url, prefix)
 
     def ours(name: str | None, type_: str, _parents: object) -> bool:
+        if type_ == "index" and str(name).endswith(OPTIONAL_INDEX):
+            return False
         return type_ != "table" or (str(name).startswith(prefix) and name != migrate.version_table(prefix))
 
     with _engine(empty_url) as engine, engine.connect() as connection:
@@ -236,9 +245,9 @@ def test_the_database_itself_tells_no_difference(empty_url: str) -> None:
     with _engine(empty_url) as engine, engine.begin() as connection:
         tables("modelled_").metadata.create_all(connection)
     migrated, modelled = _described(empty_url, "migrated_"), _described(empty_url, "modelled_")
-    version = {name for name in migrated if name.startswith("version")}
+    beside = {name for name in migrated if name.startswith("version") or name.endswith(OPTIONAL_INDEX)}
     assert len(modelled) > 25
-    assert {name: told for name, told in migrated.items() if name not in version} == modelled
+    assert {name: told for name, told in migrated.items() if name not in beside} == modelled
 
 
 def test_every_id_holds_64_bits(empty_url: str) -> None:
@@ -282,6 +291,37 @@ def test_at_most_four_indexes_cover_the_whole_event_table(empty_url: str) -> Non
             if not any(name.endswith("_where") for name in index["dialect_options"])
         ]
     assert len(whole) + 1 <= 4, whole  # and the primary key
+
+
+def test_an_account_that_may_create_no_extension_gets_the_tables_without_the_index_of_texts(
+    postgres_server: PostgresServer,
+) -> None:
+    with postgres_server.database() as url:
+        name = url.rpartition("/")[2]
+        with postgres_server.connect(name) as connection:
+            connection.execute("CREATE ROLE small LOGIN")
+            try:
+                connection.execute("GRANT ALL ON SCHEMA public TO small")
+                migrate.upgrade(url.replace("postgres@", "small@"))
+                store = Store(url)
+                assert not has_text_index(store)
+                assert dead(store, 1) == [1]
+                flt = EventFilter(q="registered")
+                assert [line.id for line in queries.dead_letters(store, flt).page.items] == [1]
+                store.engines.dispose()
+            finally:
+                connection.execute("DROP OWNED BY small")
+                connection.execute("DROP ROLE small")
+
+
+def test_the_index_of_texts_is_made_where_the_extension_is_there(postgres_url: str) -> None:
+    store = Store(postgres_url)
+    with store.read() as connection:
+        available = connection.execute(
+            text("SELECT count(*) FROM pg_available_extensions WHERE name = 'pg_trgm'")
+        ).scalar_one()
+    assert has_text_index(store) == bool(available)
+    store.engines.dispose()
 
 
 # The settings of the tables on PostgreSQL

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from argon2 import PasswordHasher
@@ -34,7 +35,9 @@ def rows(store: Store, table: str) -> list[RowMapping]:
 
 OPERATORS = {
     Permission.VIEW, Permission.REPROCESS, Permission.DISCARD, Permission.SKIP_LANE, Permission.ENQUEUE,
-    Permission.PAUSE_ACCOUNT, Permission.RESUME_ACCOUNT, Permission.FORCE_BREAKER,
+    Permission.PAUSE_ACCOUNT, Permission.RESUME_ACCOUNT, Permission.FORCE_BREAKER, Permission.DECIDE_NODE,
+    Permission.RESTORE, Permission.CANCEL_SEND, Permission.PRECHECK, Permission.ASSIGN, Permission.TAG,
+    Permission.NOTE, Permission.SNOOZE, Permission.SHARE_VIEW, Permission.BULK, Permission.AUDIT,
 }  # fmt: skip
 
 
@@ -43,7 +46,7 @@ OPERATORS = {
     [
         (Role.VIEWER, {Permission.VIEW}),
         (Role.OPERATOR, OPERATORS),
-        (Role.EDITOR, OPERATORS),
+        (Role.EDITOR, OPERATORS | {Permission.EDIT, Permission.REVEAL}),
         (Role.ADMIN, set(Permission)),
     ],
 )
@@ -237,7 +240,7 @@ def test_choices_are_kept_left_alone_and_taken_back(store: Store) -> None:
         ({"timezone": "../../etc/passwd"}, "timezone: write an IANA name such as America/Sao_Paulo."),
     ],
 )
-def test_a_choice_that_does_not_exist_is_refused(store: Store, choice: dict[str, str], sentence: str) -> None:
+def test_a_choice_that_does_not_exist_is_refused(store: Store, choice: dict[str, Any], sentence: str) -> None:
     with pytest.raises(PeopleError) as caught:
         people.set_preferences(store, 1, **choice)
     assert caught.value.message == sentence

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from dlq_console.store import groups, queries
+from dlq_console.store.fields import find
 from dlq_console.store.filters import EventFilter
+from dlq_console.store.kinds import PublishedKind, publish
+from dlq_console.store.queries.texts import has_text_index
 from dlq_console.store.states import Status
 from dlq_console.store.store import Store
 from dlq_console.store.succession import SENT, SENT_OR_COMING, newer
@@ -28,13 +31,28 @@ NUMBERS = {
 #: 3 of 100 dead, 1 of 200 waiting; 8 kinds and 10 accounts, spread evenly.
 FILL = """
 INSERT INTO {event} (kind, account, entity_id, idempotency_key, payload_hash, effect_key, status, reason, payload,
-    due_at, next_run_at, created_at, updated_at, finished_at, last_error, fingerprint)
+    due_at, next_run_at, created_at, updated_at, finished_at, last_error, fingerprint, verdict)
 NUMBERS
 SELECT 'kind-' || (i / 7 % 8), 'filial-' || (i / 11 % 10), CAST(i / 3 AS text), 'key-' || i, '', '', status,
     CASE WHEN status = 'dead' THEN 'permanent' END, '{{}}', {now}, {now}, {now}, {now},
-    CASE WHEN status IN ('dead', 'done') THEN {now} + CAST({second} * i AS {duration}) END, 'Not registered.', 'f1-' || (i / 13 % 10)
+    CASE WHEN status IN ('dead', 'done') THEN {now} + CAST({second} * i AS {duration}) END, 'Not registered.', 'f1-' || (i / 13 % 10),
+    CASE WHEN status = 'dead' THEN CASE i % 2 WHEN 0 THEN 'auth' ELSE 'permanent' END END
 FROM (SELECT i, CASE WHEN i % 100 < 3 THEN 'dead' WHEN i % 200 = 9 THEN 'failed' ELSE 'done' END AS status FROM g) AS n
 """
+
+
+#: Beside the events: what people noted about some of them, and their configured fields.
+BESIDE = (
+    "INSERT INTO {tag} (tag, event_id) SELECT 'tag-' || (id % 7), id FROM {event} WHERE id % 40 = 1",
+    """
+    INSERT INTO {desk} (event_id, assignee, snoozed_until, updated_at)
+    SELECT id, CASE WHEN id % 80 = 1 THEN 'maria' END, CASE WHEN id % 120 = 1 THEN {now} + {interval[3600]} END, {now}
+    FROM {event} WHERE id % 40 = 1
+    """,
+    "INSERT INTO {event_field} (value, path, event_id) SELECT 'N-' || (id / 3), 'number', id FROM {event}",
+)
+#: Their indexes, as far as plans tell of them: names that begin like that of the event table.
+NOTED = ("event_field_pk", "event_field_event_ix")
 
 
 @pytest.fixture(scope="module", params=["sqlite", "sqlite without statistics", "postgresql"])
@@ -52,7 +70,9 @@ def full(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         store = Store(url)
         stack.callback(store.engines.dispose)
         with store.write() as connection:
-            connection.execute(store.statement(FILL.replace("NUMBERS", NUMBERS[store.sqlite])))
+            for template in (FILL.replace("NUMBERS", NUMBERS[store.sqlite]), *BESIDE):
+                connection.execute(store.statement(template))
+        publish(store, [PublishedKind("kind-1", 6, 60.0, None, {"columns": {"Order": "number"}})], "a-worker")
         if request.param != "sqlite without statistics":
             with store.write() as connection:
                 connection.exec_driver_sql("ANALYZE")
@@ -86,7 +106,33 @@ LISTS = [
     ({"group": "f1-3"}, "event_dead_group_ix"),
     ({"group": "f1-3", "account": "filial-3"}, "event_dead_group_account_ix"),
     ({"group": "f1-3", "account": list(MANY_ACCOUNTS)}, "event_dead_group_account_ix"),
+    ({"reason": "permanent"}, "event_dead_reason_ix"),
+    ({"reason": ["permanent", "auth"]}, "event_dead_reason_ix"),
+    ({"class": "auth"}, "event_dead_verdict_ix"),
+    ({"class": ["auth", "permanent"], "since": "1h"}, "event_dead_verdict_ix"),
+    ({"at": "2999-01-01T00:00Z", "kind": "kind-1"}, "event_dead_kind_ix"),
+    ({"sort": "oldest", "account": "filial-3"}, "event_dead_account_ix"),
+    ({"sort": "oldest"}, "event_dead_ix"),
     ({}, "event_dead_ix"),
+]
+
+#: What few events have is looked up one by one.
+FEW = [
+    {"assignee": "maria"},
+    {"assignee": "maria", "kind": ["kind-1", "kind-2"]},
+    {"tag": "tag-1"},
+    {"tag": ["tag-1", "tag-2"], "account": "filial-3"},
+    {"snoozed": "only"},
+    {"payload.number": "N-3"},
+    {"payload.number": "N-3", "tag": "tag-1", "snoozed": "hide"},
+]
+#: What is checked row by row, or left out.
+CHECKED = [
+    {"snoozed": "hide"},
+    {"assignee": "-"},
+    {"attempts": "3+"},
+    {"payload.other": "1"},
+    {"reason": "permanent", "class": "auth", "kind": "kind-1"},
 ]
 
 
@@ -110,7 +156,15 @@ def test_the_next_page_and_the_one_before_walk_the_same_index(
 
 @pytest.mark.parametrize("accounts", [None, MANY_ACCOUNTS], ids=["all accounts", "some accounts"])
 @pytest.mark.parametrize(
-    "flt", [*(flt for flt, _ in LISTS), {"q": "nothing"}, {"reason": "exhausted"}, {"entity": "77"}]
+    "flt",
+    [
+        *(flt for flt, _ in LISTS),
+        *FEW,
+        *CHECKED,
+        {"q": "nothing"},
+        {"q": "no"},
+        {"entity": "77", "tag": "tag-1"},
+    ],
 )
 def test_nothing_on_the_dead_letter_page_reads_the_whole_table(
     full: Store, flt: dict[str, Any], accounts: tuple[str, ...] | None
@@ -125,7 +179,50 @@ def test_nothing_on_the_dead_letter_page_reads_the_whole_table(
             "event_dead_account_kind_ix",
             "event_dead_group_ix",
             "event_dead_group_account_ix",
+            "event_dead_reason_ix",
+            "event_dead_verdict_ix",
+            "event_dead_text_ix",
+            *NOTED,
         }
+
+
+@pytest.mark.parametrize("accounts", [None, MANY_ACCOUNTS], ids=["all accounts", "some accounts"])
+@pytest.mark.parametrize("flt", FEW)
+@pytest.mark.parametrize("page", ["dead letters", "all events"])
+def test_few_events_are_looked_up_one_by_one(
+    full: Store, flt: dict[str, Any], accounts: tuple[str, ...] | None, page: str
+) -> None:
+    with recording(full) as sent:
+        if page == "dead letters":
+            queries.dead_letters(full, EventFilter.parse(flt), accounts=accounts)
+        else:
+            queries.events_page(full, EventFilter.parse(flt), accounts=accounts)
+            queries.count(full, EventFilter.parse(flt), accounts=accounts)
+    for statement in sent:
+        assert not explain(full, statement).scans, statement
+    assert explain(full, the_page(sent)).indexes <= {"event_pk", *NOTED}
+
+
+@pytest.mark.parametrize("accounts", [None, MANY_ACCOUNTS], ids=["all accounts", "some accounts"])
+@pytest.mark.parametrize("text", ["N-3", "77", "#12"])
+def test_the_search_for_a_number_reads_indexes_alone(
+    full: Store, text: str, accounts: tuple[str, ...] | None
+) -> None:
+    with recording(full) as sent:
+        find(full, text, accounts=accounts)
+    for statement in sent:
+        plan = explain(full, statement)
+        assert not plan.scans, statement
+        assert plan.indexes <= {"event_pk", "event_key_uq", "event_entity_ix", *NOTED}
+
+
+def test_a_rare_text_is_found_by_its_index(full: Store) -> None:
+    if not has_text_index(full):
+        pytest.skip("this database has no index of texts")
+    with recording(full) as sent:
+        queries.dead_letters(full, EventFilter(q="nothing of this kind"), limit=10)
+        queries.count(full, EventFilter(q="nothing of this kind", status=("dead",)))
+    assert not [statement for statement in sent if explain(full, statement).scans]
 
 
 @pytest.mark.parametrize(
@@ -230,3 +327,25 @@ def test_the_search_for_a_newer_event_walks_the_index_of_entities(
     assert not plan.sorts
     assert "event_entity_ix" in plan.indexes
     assert plan.indexes <= {"event_entity_ix", "event_pk"}
+
+
+def test_what_stands_beside_an_event_is_found_by_the_indexes_of_entities_and_lanes(full: Store) -> None:
+    event = queries.get_event(full, ROWS // 2)
+    assert event is not None
+    with recording(full) as sent:
+        queries.same_entity(full, event)
+        queries.last_success(full, event)
+        queries.behind(full, "filial-1|*")
+    plans = [explain(full, statement) for statement in sent]
+    assert not any(plan.scans for plan in plans)
+    indexes = [plan.indexes - {"event_pk"} for plan in plans]
+    assert indexes == [{"event_entity_ix"}, {"event_entity_ix"}, {"event_lane_blocked_ix"}]
+
+
+def test_the_trend_of_groups_reads_no_event(full: Store) -> None:
+    groups.sample(full)
+    with recording(full) as sent:
+        found = queries.trends(full, [f"f1-{number}" for number in range(10)])
+    assert len(found) == 10
+    (statement,) = sent
+    assert explain(full, statement) == Plan(frozenset(), scans=False, sorts=False)

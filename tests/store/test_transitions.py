@@ -342,7 +342,7 @@ AFTER = {Action.REPROCESS: Status.PENDING, Action.DISCARD: Status.DISCARDED}
 
 
 @pytest.mark.parametrize("status", list(Status))
-@pytest.mark.parametrize("action", list(Action))
+@pytest.mark.parametrize("action", list(ACTS))
 def test_an_action_is_allowed_exactly_where_the_table_says(
     store: Store, action: Action, status: Status
 ) -> None:
@@ -366,7 +366,7 @@ def test_an_action_is_allowed_exactly_where_the_table_says(
         assert [kept for kept in rows(store, "audit") if kept["actor"] == "maria"] == []
 
 
-@pytest.mark.parametrize("action", list(Action))
+@pytest.mark.parametrize("action", list(ACTS))
 @pytest.mark.parametrize("event_id", [0, -1, 99, 2**63, 2**70])
 def test_an_event_that_does_not_exist_cannot_be_acted_upon(
     store: Store, action: Action, event_id: int
@@ -377,7 +377,7 @@ def test_an_event_that_does_not_exist_cannot_be_acted_upon(
     assert rows(store, "audit") == []
 
 
-@pytest.mark.parametrize("action", list(Action))
+@pytest.mark.parametrize("action", list(ACTS))
 def test_an_act_on_what_was_seen_before_it_moved_on_is_refused(store: Store, action: Action) -> None:
     id_ = add_in(store, Status.DEAD)
     seen = row(store, id_)["lease_epoch"]
@@ -433,7 +433,7 @@ def test_an_act_and_its_audit_are_in_one_transaction(store: Store) -> None:
     assert (row(store, id_), rows(store, "audit")) == (before, [])
 
 
-@pytest.mark.parametrize("action", list(Action))
+@pytest.mark.parametrize("action", list(ACTS))
 def test_ten_people_act_at_once_and_one_of_them_does_it(
     store: Store, database_url: str, action: Action
 ) -> None:

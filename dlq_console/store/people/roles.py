@@ -29,6 +29,7 @@ class Permission(StrEnum):
     PAUSE_ACCOUNT = "pause_account"
     RESUME_ACCOUNT = "resume_account"
     FORCE_BREAKER = "force_breaker"
+    DECIDE_NODE = "decide_node"
     ENQUEUE = "enqueue"
     RESTORE = "restore"
     CANCEL_SEND = "cancel_send"
@@ -55,6 +56,7 @@ PERMISSIONS: dict[Permission, Role] = {
     Permission.PAUSE_ACCOUNT: Role.OPERATOR,
     Permission.RESUME_ACCOUNT: Role.OPERATOR,
     Permission.FORCE_BREAKER: Role.OPERATOR,
+    Permission.DECIDE_NODE: Role.OPERATOR,
     Permission.ENQUEUE: Role.OPERATOR,
     Permission.RESTORE: Role.OPERATOR,
     Permission.CANCEL_SEND: Role.OPERATOR,
@@ -80,8 +82,8 @@ class Person:
     """Somebody who asks: a person, or a program with a token.
 
     `name` is who the audit says it was: a program's begins with "token:", which no person's can. `accounts` are those
-    that may be seen and acted upon; None for all. `id` is 0 for programs. The last three are None where the person has
-    not chosen.
+    that may be seen and acted upon; None for all. `id` is 0 for programs. Language, zone and theme are None where the
+    person has not chosen; with `keys_off` single keys do nothing in the console.
     """
 
     id: int
@@ -91,6 +93,7 @@ class Person:
     locale: str | None = None
     timezone: str | None = None
     theme: str | None = None
+    keys_off: bool = False
 
     def sees(self, account: str) -> bool:
         """Whether events of `account` may be seen and acted upon."""

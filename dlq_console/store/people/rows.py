@@ -22,6 +22,7 @@ def person_from_row(row: RowMapping) -> Person:
         locale=row["locale"],
         timezone=row["timezone"],
         theme=row["theme"],
+        keys_off=bool(row["keys_off"]),
     )
 
 

@@ -24,7 +24,7 @@ INSERT INTO {sessions} (token_hash, user_id, created_at, seen_at, expires_at)
 SELECT :token_hash, id, {now}, {now}, {now} + {interval[seconds]} FROM {users} WHERE id = :id AND disabled_at IS NULL
 """
 FIND = f"""
-SELECT u.id, u.name, u.role, u.accounts, u.locale, u.timezone, u.theme,
+SELECT u.id, u.name, u.role, u.accounts, u.locale, u.timezone, u.theme, u.keys_off,
     s.seen_at < {{now}} - {{interval[{SEEN_EVERY}]}} AS unnoted
 FROM {{sessions}} s JOIN {{users}} u ON u.id = s.user_id
 WHERE s.token_hash = :token_hash AND s.expires_at > {{now}} AND u.disabled_at IS NULL

@@ -33,7 +33,7 @@ from dlq_console.store.store import Store
 #: Appearances that a person may choose; without a choice the console follows the person's system.
 THEMES = ("light", "dark")
 
-_COLUMNS = "id, name, role, accounts, locale, timezone, theme"
+_COLUMNS = "id, name, role, accounts, locale, timezone, theme, keys_off"
 
 ADD = """
 INSERT INTO {users} (name, password_hash, role, accounts, created_at)
@@ -56,7 +56,8 @@ SET_PREFERENCES = """
 UPDATE {users} SET
     locale = nullif(coalesce(CAST(:locale AS text), locale), ''),
     timezone = nullif(coalesce(CAST(:timezone AS text), timezone), ''),
-    theme = nullif(coalesce(CAST(:theme AS text), theme), '')
+    theme = nullif(coalesce(CAST(:theme AS text), theme), ''),
+    keys_off = coalesce(CAST(:keys_off AS integer), keys_off)
 WHERE id = :id
 """
 
@@ -175,6 +176,7 @@ def set_preferences(
     locale: str | None = None,
     timezone: str | None = None,
     theme: str | None = None,
+    keys_off: bool | None = None,
 ) -> None:
     """Keep what somebody has chosen; None leaves a choice as it is, the empty text takes it back.
 
@@ -187,7 +189,13 @@ def set_preferences(
         raise PeopleError(f"theme: choose one of {', '.join(THEMES)}.")
     if timezone:
         _check_timezone(timezone)
-    parameters = {"id": person_id, "locale": locale, "timezone": timezone, "theme": theme}
+    parameters = {
+        "id": person_id,
+        "locale": locale,
+        "timezone": timezone,
+        "theme": theme,
+        "keys_off": None if keys_off is None else int(keys_off),
+    }
     with store.write() as connection:
         connection.execute(store.statement(SET_PREFERENCES), parameters)
 

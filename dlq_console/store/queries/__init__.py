@@ -5,6 +5,7 @@ the asking person may see: None for all, else a tuple; an event of any other acc
 """
 
 from dlq_console.store.lanes import Lane, lane
+from dlq_console.store.prechecks import Precheck, last_precheck
 from dlq_console.store.queries.counts import CAP, Count, count
 from dlq_console.store.queries.dead_letters import Cause, DeadLetters, dead_letters
 from dlq_console.store.queries.doors import (
@@ -15,7 +16,7 @@ from dlq_console.store.queries.doors import (
     concerns,
     paused_account,
 )
-from dlq_console.store.queries.events import attempts, audit, get_event, summaries
+from dlq_console.store.queries.events import attempts, audit, get_event, payload_json, summaries
 from dlq_console.store.queries.failures import MAX_FAILURES, Recorded, RecordedFailure, recorded_failures
 from dlq_console.store.queries.groups import (
     MAX_GROUPS,
@@ -28,12 +29,25 @@ from dlq_console.store.queries.groups import (
     is_counted,
 )
 from dlq_console.store.queries.lines import EventLine, Listed
+from dlq_console.store.queries.neighbours import (
+    LONGEST_PAYLOAD,
+    LastSuccess,
+    Neighbour,
+    Neighbours,
+    behind,
+    last_success,
+    same_entity,
+)
 from dlq_console.store.queries.overview import AccountFigures, KindFigures, Overview, overview
 from dlq_console.store.queries.pages import MAX_LIMIT, Page, event_lines, events_page
 from dlq_console.store.queries.readiness import revision, standing, why_not_ready
+from dlq_console.store.queries.trends import HOURS, trends
+from dlq_console.store.taking_back import may_cancel_send
 
 __all__ = [
     "CAP",
+    "HOURS",
+    "LONGEST_PAYLOAD",
     "MAX_FAILURES",
     "MAX_GROUPS",
     "MAX_LIMIT",
@@ -49,13 +63,18 @@ __all__ = [
     "Groups",
     "KindFigures",
     "Lane",
+    "LastSuccess",
     "Listed",
+    "Neighbour",
+    "Neighbours",
     "Overview",
     "Page",
+    "Precheck",
     "Recorded",
     "RecordedFailure",
     "attempts",
     "audit",
+    "behind",
     "circuit_changes",
     "closed_doors",
     "concerns",
@@ -69,11 +88,17 @@ __all__ = [
     "groups",
     "is_counted",
     "lane",
+    "last_precheck",
+    "last_success",
+    "may_cancel_send",
     "overview",
     "paused_account",
+    "payload_json",
     "recorded_failures",
     "revision",
+    "same_entity",
     "standing",
     "summaries",
+    "trends",
     "why_not_ready",
 ]

@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row
+from sqlalchemy import Connection, Row
 
 from dlq_console.store.filters import EventFilter
-from dlq_console.store.queries.narrowing import narrowed
+from dlq_console.store.queries.narrowing import by_text, narrowed
 from dlq_console.store.queries.routes import Accounts, Route, prepared, route_for
 from dlq_console.store.store import Store
 
 #: Largest exact count.
 CAP = 10_000
+#: Matches among the rows of one walk. With 300,000 dead events and so large a share of them, an index yields about CAP rows.
+THIN = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,20 @@ def count(store: Store, flt: EventFilter, *, accounts: Accounts = None, cap: int
         return ZERO
     with store.read() as connection:
         route = narrowed(store, connection, route)
-        statement = prepared(store, count_sql(route, cap), route.parameters)
-        return read_count(connection.execute(statement, route.parameters).one(), cap)
+        number = _counted(store, connection, route, cap)
+        if is_thin(route, number):
+            number = _counted(store, connection, by_text(store, connection, route), cap)
+    return number
+
+
+def is_thin(route: Route, number: Count) -> bool:
+    """Whether the walk gave up with so few matches that the index of texts tells the exact number soon."""
+    return route.text is not None and number.capped and number.number <= THIN
+
+
+def _counted(store: Store, connection: Connection, route: Route, cap: int) -> Count:
+    statement = prepared(store, count_sql(route, cap), route.parameters)
+    return read_count(connection.execute(statement, route.parameters).one(), cap)
 
 
 def count_sql(route: Route, cap: int = CAP) -> str:

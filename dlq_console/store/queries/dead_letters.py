@@ -10,9 +10,10 @@ from sqlalchemy import Connection
 from dlq_console.store.events import read_time
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.fingerprints import general
-from dlq_console.store.queries.counts import ZERO, Count, count_sql, read_count
+from dlq_console.store.queries.counts import ZERO, Count, count_sql, is_thin, read_count
 from dlq_console.store.queries.distinct import distinct_sql
 from dlq_console.store.queries.lines import LINES, EventLine
+from dlq_console.store.queries.narrowing import by_text, narrowed
 from dlq_console.store.queries.pages import Page, read_page
 from dlq_console.store.queries.routes import ANY, Accounts, Route, prepared, route_for
 from dlq_console.store.states import DEAD_REASONS, Status
@@ -71,7 +72,7 @@ EXISTS (SELECT 1 FROM {event} e WHERE e.status = 'dead' AND e.account IN :visibl
 def dead_letters(
     store: Store, flt: EventFilter, *, cursor: str = "", limit: int = 50, accounts: Accounts = None
 ) -> DeadLetters:
-    """Everything for the dead-letter page, in three statements.
+    """Everything for the dead-letter page, in three statements; one more tells whether what is asked for is few.
 
     Raises:
         FilterError: the cursor does not belong to this list.
@@ -84,8 +85,12 @@ def dead_letters(
         total, kinds, names = _read_surroundings(store, connection, everything, accounts)
         if route is None:
             return DeadLetters(total=total, kinds=kinds, accounts=names)
-        page = read_page(store, connection, route, LINES, cursor=cursor, limit=limit)
+        route = narrowed(store, connection, route)
         number, biggest = _read_figures(store, connection, route)
+        if is_thin(route, number):
+            route = by_text(store, connection, route)
+            number, biggest = _read_figures(store, connection, route)
+        page = read_page(store, connection, route, LINES, cursor=cursor, limit=limit)
     return DeadLetters(page, number, number if flt.is_empty else total, biggest, kinds, names)
 
 

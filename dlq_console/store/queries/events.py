@@ -184,6 +184,9 @@ _SCOPES: dict[str, Callable[[RowMapping], Scope]] = {
 }
 
 
+_PAYLOAD = "SELECT payload FROM {event} WHERE id = :id"
+
+
 def summaries(store: Store, ids: Sequence[int], *, accounts: Accounts = None) -> dict[int, EventSummary]:
     """The present state of some events, by id; those that are gone or may not be seen are left out."""
     wanted = [event_id for event_id in ids if 0 < event_id <= MAX_ID][:MAX_IDS]
@@ -197,6 +200,14 @@ def summaries(store: Store, ids: Sequence[int], *, accounts: Accounts = None) ->
     with store.read() as connection:
         rows = connection.execute(prepared(store, template, parameters), parameters).all()
     return {row.id: summary(store, row) for row in rows}
+
+
+def payload_json(store: Store, connection: Connection, event_id: int) -> str | None:
+    """The payload of an event as it is stored, as the transaction of `connection` sees it; None where there is no such event."""
+    if not 0 < event_id <= MAX_ID:
+        return None
+    text: str | None = connection.execute(store.statement(_PAYLOAD), {"id": event_id}).scalar()
+    return text
 
 
 def attempts(store: Store, event_id: int) -> tuple[Attempt, ...]:

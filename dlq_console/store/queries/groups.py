@@ -17,6 +17,7 @@ from dlq_console.store.filters import EventFilter
 from dlq_console.store.fingerprints import general
 from dlq_console.store.groups import CAP, SAMPLE_LIMIT
 from dlq_console.store.queries.counts import ZERO, Count
+from dlq_console.store.queries.narrowing import narrowed
 from dlq_console.store.queries.routes import ANY, Accounts, Route, prepared, route_for
 from dlq_console.store.states import Status
 from dlq_console.store.store import Store
@@ -69,11 +70,16 @@ def is_counted(flt: EventFilter) -> bool:
     return replace(flt, kind=(), account=(), group="", status=()).is_empty
 
 
-def groups(store: Store, flt: EventFilter, *, accounts: Accounts = None, limit: int = MAX_GROUPS) -> Groups:
-    """The groups of the dead events that match, biggest first."""
+def groups(
+    store: Store, flt: EventFilter, *, accounts: Accounts = None, limit: int = MAX_GROUPS, skip: int = 0
+) -> Groups:
+    """The groups of the dead events that match, biggest first, after the `skip` biggest.
+
+    They change places while events die, so a group may be on two pages, or on none.
+    """
     if is_counted(flt):
-        return _sampled(store, flt, accounts, limit)
-    return _counted(store, flt, accounts, limit)
+        return _sampled(store, flt, accounts, limit, skip=skip)
+    return _counted(store, flt, accounts, limit, skip=skip)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +131,15 @@ SELECT summed.*, seen.kind, seen.error_type, seen.verdict, seen.sample,
     sum(summed.number) OVER () AS total, count(*) OVER () AS groups, max(summed.largest) OVER () AS largest_of_all,
     min(summed.sampled_at) OVER () AS oldest
 FROM summed JOIN seen ON seen.fingerprint = summed.fingerprint AND seen.sample_event_id = summed.sample_event_id
-ORDER BY summed.number DESC, summed.last_seen_at DESC, summed.fingerprint LIMIT {{limit}}
+ORDER BY summed.number DESC, summed.last_seen_at DESC, summed.fingerprint LIMIT :limit OFFSET :skip
 """
 
 
-def _sampled(store: Store, flt: EventFilter, accounts: Accounts, limit: int, *, least: int = 1) -> Groups:
-    conditions, parameters = [f"dead >= {least}"], {}
+def _sampled(
+    store: Store, flt: EventFilter, accounts: Accounts, limit: int, *, least: int = 1, skip: int = 0
+) -> Groups:
+    conditions = [f"dead >= {least}"]
+    parameters: dict[str, Any] = {"limit": limit, "skip": skip}
     if flt.status and Status.DEAD not in flt.status:
         return Groups()
     for name, column, values in (
@@ -142,7 +151,7 @@ def _sampled(store: Store, flt: EventFilter, accounts: Accounts, limit: int, *, 
         if values is not None:
             conditions.append(f"{column} IN :{name}")
             parameters[name] = list(values)
-    template = _SAMPLED_SQL.replace("CONDITION", " AND ".join(conditions)).replace("{limit}", str(limit))
+    template = _SAMPLED_SQL.replace("CONDITION", " AND ".join(conditions))
     with store.read() as connection:
         rows = connection.execute(prepared(store, template, parameters), parameters).all()
     if not rows:
@@ -156,7 +165,7 @@ def _sampled(store: Store, flt: EventFilter, accounts: Accounts, limit: int, *, 
     )
 
 
-def _counted_sql(route: Route, limit: int) -> str:
+def _counted_sql(route: Route) -> str:
     """SQL for the groups among the rows of a list; the last columns tell whether all of them were looked at."""
     return f"""
 WITH walked AS ({route.numbered_rows("id, fingerprint, account, finished_at")}), summed AS (
@@ -168,17 +177,18 @@ SELECT summed.*, newest.kind, newest.error_type, newest.verdict, newest.last_err
     sum(summed.number) OVER () AS total, count(*) OVER () AS groups,
     EXISTS (SELECT 1 FROM walked WHERE place = {route.patience()}) AS stopped
 FROM summed JOIN {{event}} newest ON newest.id = summed.sample_event_id
-ORDER BY summed.number DESC, summed.last_seen_at DESC, summed.fingerprint LIMIT {limit}
+ORDER BY summed.number DESC, summed.last_seen_at DESC, summed.fingerprint LIMIT :limit OFFSET :skip
 """
 
 
-def _counted(store: Store, flt: EventFilter, accounts: Accounts, limit: int) -> Groups:
+def _counted(store: Store, flt: EventFilter, accounts: Accounts, limit: int, *, skip: int = 0) -> Groups:
     route = route_for(store, flt, accounts, only=Status.DEAD)
     if route is None:
         return Groups()
     with store.read() as connection:
-        statement = prepared(store, _counted_sql(route, limit), route.parameters)
-        rows = connection.execute(statement, route.parameters).all()
+        route = narrowed(store, connection, route)
+        parameters = route.parameters | {"limit": limit, "skip": skip}
+        rows = connection.execute(prepared(store, _counted_sql(route), parameters), parameters).all()
     if not rows:
         return Groups()
     first = rows[0]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection
 
-from dlq_console.store.queries.routes import CHECKED, SCAN_LIMIT, Route
+from dlq_console.store.queries.routes import CHECKED, Route, all_of, prepared
 from dlq_console.store.store import Store
+
+_PARAMETER = re.compile(r":([a-z_0-9]+)")
 
 
 def narrowed(store: Store, connection: Connection, route: Route) -> Route:
@@ -17,11 +21,54 @@ def narrowed(store: Store, connection: Connection, route: Route) -> Route:
     Few events wait or run at any moment, and they may be anywhere among all events; what came in last month lies far
     behind what came in since. Looking for them from the newest event on would give up long before it finds them.
     """
-    if route.small_set:
-        few = f"FROM {{event}} WHERE {route.small_set} LIMIT {SCAN_LIMIT}"
-        size = store.statement(f"SELECT count(*) FROM (SELECT 1 {few}) AS few")
-        if connection.execute(size).scalar_one() < SCAN_LIMIT:
-            return replace(route, source=f"(SELECT {CHECKED} {few}) AS few")
+    sizes: Sequence[int] = ()
+    if route.few:
+        asked = ", ".join(f"{one.counted} AS few_{number}" for number, one in enumerate(route.few))
+        # The list asks for more than its few events do.
+        parameters = {name: route.parameters[name] for name in _PARAMETER.findall(asked)}
+        sizes = connection.execute(prepared(store, f"SELECT {asked}", parameters), parameters).one()
+    route, walks_few = _with_few(store, route, sizes)
+    return route if walks_few else _between_ids(store, connection, route)
+
+
+def by_text(store: Store, connection: Connection, route: Route) -> Route:
+    """The same list, found by the index of texts where that yields few rows; otherwise its text is one check more."""
+    assert route.text is not None, "asked only for routes that can be found so"  # noqa: S101 - tells the type checker
+    sought = replace(route, few=(*route.few, route.text), text=None)
+    return narrowed(store, connection, sought) if route.source == "{event}" else _checked(sought)
+
+
+def _checked(route: Route) -> Route:
+    return replace(route, few=(), own_check=route.check)
+
+
+def _with_few(store: Store, route: Route, sizes: Sequence[int]) -> tuple[Route, bool]:
+    """The route, and whether it walks few events now instead of the list."""
+    source, reach, conditions, checks = "", route.reach, [route.condition], [route.own_check]
+    columns = f"{CHECKED}, payload" if "payload" in route.own_check else CHECKED
+    for few, size in zip(route.few, sizes, strict=True):
+        if few.outside and size < few.limit:
+            # Left out rather than checked: no walk gives up because of so few.
+            conditions += [f"id NOT IN (SELECT event_id {few.members})"] if size else []
+        elif not few.outside and not source and size < few.limit:
+            source = few.source(columns, sqlite=store.sqlite)
+            # All of them are looked at, whatever must be checked: none is beyond the reach of any walk.
+            reach = few.limit * len(route.branches)
+        else:
+            checks.append(few.check)
+    changed = replace(
+        route,
+        few=(),
+        condition=all_of(conditions),
+        own_check=all_of(checks),
+        source=source or route.source,
+        reach=reach,
+    )
+    return changed, bool(source)
+
+
+def _between_ids(store: Store, connection: Connection, route: Route) -> Route:
+    """The route without the ids for which an end of the time asked for leaves no room."""
     conditions, parameters = [route.condition], dict(route.parameters)
     for predicate, name, condition in (
         (route.begins, "first_id", "id >= :first_id"),

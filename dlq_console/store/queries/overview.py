@@ -11,6 +11,7 @@ from sqlalchemy import Row
 
 from dlq_console.store.events import read_time
 from dlq_console.store.filters import EventFilter
+from dlq_console.store.internal import NOT_INTERNAL
 from dlq_console.store.presence import DEAD_AFTER
 from dlq_console.store.queries.counts import CAP, Count, count_sql, read_count
 from dlq_console.store.queries.distinct import distinct_sql
@@ -82,7 +83,7 @@ def _totals(dead: Route | None, visible: str) -> str:
     alive = f"FROM {{worker}} WHERE heartbeat_at > {{now}} - {{interval[{DEAD_AFTER}]}}"
     # Bounded before it is checked: with the account beside it, an engine may prefer the long way through the account.
     ended = f"""
-SELECT status, account FROM {{event}}
+SELECT status, account, kind FROM {{event}}
 WHERE status IN ('done', 'discarded') AND finished_at > {{now}} - {{interval[3600]}}
 ORDER BY finished_at DESC, id DESC LIMIT {CAP + 1}
 """
@@ -94,7 +95,7 @@ SELECT {{now}} AS at,
     (SELECT coalesce(sum(slots), 0) {alive}) AS slots,
     (SELECT max(heartbeat_at) FROM {{worker}}) AS last_heartbeat
 FROM (
-    SELECT count(*) AS ended, count(*) FILTER (WHERE status = 'done' AND {visible}) AS done FROM ({ended}) AS ended
+    SELECT count(*) AS ended, count(*) FILTER (WHERE status = 'done' AND {NOT_INTERNAL} AND {visible}) AS done FROM ({ended}) AS ended
 ) AS hour CROSS JOIN ({count_sql(dead) if dead else "SELECT 0 AS matched, 0 AS stopped"}) AS dead
 """
 
@@ -109,13 +110,13 @@ def _by_account(visible: str) -> str:
         )
     )
     ready = f"""
-(SELECT status, due_at FROM {{event}} WHERE {READY} AND account = names.name
+(SELECT status, due_at FROM {{event}} WHERE {READY} AND account = names.name AND {NOT_INTERNAL}
     ORDER BY priority, next_run_at, id LIMIT {PART_CAP + 1}) AS next_in_line
 """
     return f"""
 SELECT names.name,
     {_capped("status = 'dead' AND account = names.name", "finished_at, id")} AS dead,
-    {_capped("status = 'running' AND account = names.name", "lease_until, id")} AS running,
+    {_capped(f"status = 'running' AND account = names.name AND {NOT_INTERNAL}", "lease_until, id")} AS running,
     (SELECT count(*) FROM {ready} WHERE due_at <= {{now}}) AS due,
     (SELECT count(*) FROM {ready} WHERE status = 'failed') AS failed,
     (SELECT min(due_at) FROM {ready} WHERE due_at <= {{now}}) AS oldest_due

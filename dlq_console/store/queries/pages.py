@@ -13,7 +13,7 @@ from dlq_console.store.cursors import Cursor, Direction, read_cursor
 from dlq_console.store.events import DEFAULT_MAX_ATTEMPTS, SUMMARY_COLUMNS, TIMES, EventSummary, read_time
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.queries.lines import LINES, EventLine, Item, Shape
-from dlq_console.store.queries.narrowing import narrowed
+from dlq_console.store.queries.narrowing import by_text, narrowed
 from dlq_console.store.queries.routes import (
     ANY,
     Accounts,
@@ -29,8 +29,8 @@ MAX_LIMIT = 200
 #: Rows that are read for a page; few sizes, so that few statements are kept prepared.
 _SIZES = (50, 100, MAX_LIMIT)
 
-#: The order of the list when walking that way, and how a row beyond the cursor compares with it.
-_WALK: dict[Direction, tuple[Order, str]] = {"next": ("DESC", "<"), "previous": ("ASC", ">")}
+#: How a row that is walked later compares with one before it.
+_BEYOND: dict[Order, str] = {"DESC": "<", "ASC": ">"}
 _BACK: dict[Direction, Direction] = {"next": "previous", "previous": "next"}
 
 
@@ -51,8 +51,8 @@ def events_page(
 ) -> Page[EventSummary]:
     """One page of all events that match.
 
-    Newest first: by id, and by when they ended where the filter asks for nothing but dead or nothing but discarded
-    events.
+    Newest first, or oldest first where the filter says so: by id, and by when they ended where it asks for nothing but
+    dead or nothing but discarded events.
 
     Raises:
         FilterError: the cursor does not belong to this list.
@@ -85,11 +85,22 @@ def _events(
 def read_page(
     store: Store, connection: Connection, route: Route, shape: Shape[Item], *, cursor: str, limit: int
 ) -> Page[Item]:
-    """One page of a route, of items of that shape.
+    """One page of a route, of items of that shape; a text is looked up in its index where the walk finds too few.
 
     Raises:
         FilterError: the cursor does not belong to this list.
     """
+    page = _walked_page(store, connection, route, shape, cursor=cursor, limit=limit)
+    gave_up = len(page.items) < limit and (page.next_cursor or page.previous_cursor)
+    if route.text is None or not gave_up:
+        return page
+    found = by_text(store, connection, route)
+    return _walked_page(store, connection, found, shape, cursor=cursor, limit=limit)
+
+
+def _walked_page(
+    store: Store, connection: Connection, route: Route, shape: Shape[Item], *, cursor: str, limit: int
+) -> Page[Item]:
     place = read_cursor(cursor, route.order)
     size = next(size for size in _SIZES if size >= limit)
     template = _template(route, shape.columns, place, size)
@@ -114,7 +125,8 @@ def _matching(rows: Sequence[Row[Any]], patience: int) -> tuple[list[Row[Any]], 
 
 def _template(route: Route, columns: tuple[str, ...], place: Cursor | None, size: int) -> str:
     """SQL for the rows of a page, one more that tells that there is another page, and the row where it gave up."""
-    order, comparison = _WALK[place.direction if place else "next"]
+    order = _order(route, place.direction if place else "next")
+    comparison = _BEYOND[order]
     beyond = ANY
     if place:
         beyond = f"id {comparison} :cursor_id"
@@ -134,6 +146,11 @@ SELECT {", ".join(f"e.{name}" for name in columns)}, found.matches, found.place
 FROM found JOIN {{event}} e ON e.id = found.id
 {route.order_by(order, of="found.")}
 """
+
+
+def _order(route: Route, direction: Direction) -> Order:
+    """In which order the list is walked that way."""
+    return "ASC" if route.oldest == (direction == "next") else "DESC"
 
 
 def _place_parameters(route: Route, place: Cursor | None) -> dict[str, Any]:
@@ -172,7 +189,7 @@ def _behind(route: Route, place: Cursor, shown: Sequence[Row[Any]]) -> Cursor:
     back = _BACK[place.direction]
     if shown:
         return _cursor(route, shown[0], back)
-    step = -1 if back == "previous" else 1
+    step = -1 if _order(route, back) == "ASC" else 1
     return replace(place, direction=back, id=max(0, place.id + step))
 
 

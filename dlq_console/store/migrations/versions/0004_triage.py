@@ -33,8 +33,11 @@ def upgrade() -> None:
     """Apply."""
     prefix: str = context.config.attributes["table_prefix"]
     _events(f"{prefix}event")
+    _texts(f"{prefix}event")
     _acts(f"{prefix}audit")
     op.add_column(f"{prefix}users", _count("keys_off"))
+    op.add_column(f"{prefix}error_group", _text("trend", null=True))
+    op.add_column(f"{prefix}kind", _text("filled", null=True))
     _event_field(f"{prefix}event_field")
     _desks(prefix)
     _saved_view(f"{prefix}saved_view")
@@ -53,8 +56,41 @@ def _events(table: str) -> None:
     for name, condition in LANES.items():
         op.drop_index(f"{table}_{name}", table)
         _partial(f"{table}_{name}", table, ["lane", sa.text("coalesce(place, id)")], condition)
+    ended = "status IN ('done', 'dead', 'discarded') AND lane IS NOT NULL"
+    _partial(f"{table}_lane_ended_ix", table, ["lane", "started_at"], ended)
     for column in ("reason", "verdict"):
         _partial(f"{table}_dead_{column}_ix", table, [column, "finished_at", "id"], "status = 'dead'")
+
+
+def _texts(table: str) -> None:
+    """An index of the texts of errors, where the database has the extension for it and this account may create it.
+
+    Without it texts are looked for row by row, as on SQLite. Not described in `models.py`, because not every database has it.
+    """
+    connection = op.get_bind()
+    if connection.dialect.name != "postgresql":
+        return
+    known = sa.text("SELECT 1 FROM pg_available_extensions WHERE name = 'pg_trgm'")
+    if connection.execute(known).first() is None:
+        return
+    try:
+        # Undone alone: the rest of this step stands.
+        with connection.begin_nested():
+            connection.execute(sa.text("CREATE EXTENSION IF NOT EXISTS pg_trgm"))
+            op.create_index(
+                f"{table}_dead_text_ix",
+                table,
+                ["last_error"],
+                postgresql_using="gin",
+                postgresql_ops={"last_error": "gin_trgm_ops"},
+                postgresql_where=sa.text("status = 'dead'"),
+                # Otherwise every search reads a list of what is not in the index yet.
+                postgresql_with={"fastupdate": "off"},
+            )
+    except sa.exc.ProgrammingError as error:
+        # 42501: it may not create extensions; 42704: the extension stands in a schema of somebody else.
+        if getattr(error.orig, "sqlstate", None) not in ("42501", "42704"):
+            raise
 
 
 def _acts(table: str) -> None:
@@ -154,6 +190,8 @@ def _bulk_run(table: str) -> None:
         _text("accounts", null=True),
         _text("selection_token", null=True),
         _text("actor"),
+        _text("via", null=True),
+        _text("address", null=True),
         _text("note", null=True),
         _text("state"),
         _text("cause", null=True),
@@ -166,7 +204,7 @@ def _bulk_run(table: str) -> None:
         sa.Column("rate", sa.Float(), nullable=True),
         _count("window"),
         _text("stages", null=True),
-        _count("stage"),
+        *map(_count, ("stage", "stage_released", "stage_ended", "stage_died")),
         sa.Column("stop_share", sa.Float(), nullable=True),
         *map(_count, ("total", "released", "succeeded", "died_same", "died_different", "refused")),
         _time("released_at", null=True),
@@ -176,26 +214,25 @@ def _bulk_run(table: str) -> None:
         sa.UniqueConstraint("selection_token", name=op.f(f"{table}_selection_token_uq")),
         sqlite_autoincrement=True,
     )
-    live = "state IN ('freezing', 'running', 'paused', 'stopped')"
-    _partial(f"{table}_live_ix", table, ["state", "id"], live)
+    _partial(f"{table}_live_ix", table, ["id"], "finished_at IS NULL")
 
 
 def _bulk_item(table: str) -> None:
     op.create_table(
         table,
         sa.Column("bulk_id", BIG_ID, autoincrement=False, nullable=False),
-        sa.Column("position", sa.Integer(), autoincrement=False, nullable=False),
-        sa.Column("event_id", BIG_ID, nullable=False),
+        sa.Column("event_id", BIG_ID, autoincrement=False, nullable=False),
+        sa.Column("position", BIG_ID, nullable=False),
         sa.Column("epoch", BIG_ID, nullable=False),
+        sa.Column("cycle", sa.Integer(), nullable=False),
         _text("fingerprint", null=True),
         _text("state"),
         _text("cause", null=True),
         _time("released_at", null=True),
         _time("ended_at", null=True),
-        sa.PrimaryKeyConstraint("bulk_id", "position", name=op.f(f"{table}_pk")),
+        sa.PrimaryKeyConstraint("bulk_id", "event_id", name=op.f(f"{table}_pk")),
     )
-    op.create_index(f"{table}_event_uq", table, ["bulk_id", "event_id"], unique=True)
-    op.create_index(f"{table}_state_ix", table, ["bulk_id", "state", "position"])
+    op.create_index(f"{table}_state_ix", table, ["bulk_id", "state", "position", "event_id"])
 
 
 def _partial(name: str, table: str, columns: list[Any], condition: str) -> None:

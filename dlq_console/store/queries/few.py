@@ -1,0 +1,123 @@
+"""Which part of a filter names few events? Those are looked at one by one, whatever the list is sorted by.
+
+What a person has on the desk, what bears a tag, what has a value in a configured field, what runs right now: usually a few
+hundred among millions, and anywhere among them. Walking the list from its beginning would give up long before it finds
+them. Whether they really are few is asked before each use; where they are not, the filter is checked row by row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dlq_console.store.filters import NOBODY, EventFilter
+from dlq_console.store.states import READY, Status
+
+#: That many or more are not few.
+FEW_LIMIT = 5_000
+#: Rows of dead letters with a text in their error are found by an index of their own, so more of them are still few.
+TEXT_LIMIT = 10_001
+
+#: Texts with fewer letters or digits in a row cannot be found by the index of texts.
+_SHORTEST_RUN = 3
+
+_SNOOZED = "snoozed_until > {now}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Few:
+    """Events that are usually few.
+
+    Attributes:
+        members: SQL from FROM on that yields them, the event as `event_id`, or as rows of the event table.
+        check: the same asked of one event of a list.
+        of_event: whether the members are rows of the event table.
+        outside: whether the list is made of all others.
+        limit: that many or more are not few.
+    """
+
+    members: str
+    check: str
+    of_event: bool = False
+    outside: bool = False
+    limit: int = FEW_LIMIT
+
+    @property
+    def counted(self) -> str:
+        """SQL for one figure: how many, `limit` at most."""
+        return f"(SELECT count(*) FROM (SELECT 1 {self.members} LIMIT {self.limit}) AS few)"
+
+    def source(self, columns: str, *, sqlite: bool) -> str:
+        """SQL of a table of these events, one look-up in the event table for each."""
+        if self.of_event:
+            return f"(SELECT {columns} {self.members} LIMIT {self.limit}) AS few"
+        ids = f"(SELECT DISTINCT event_id {self.members} LIMIT {self.limit}) AS ids"
+        # Both forms leave the engine no choice but to begin with the few.
+        if sqlite:
+            return f"(SELECT {columns} FROM {ids} CROSS JOIN {{event}} ON id = ids.event_id) AS few"
+        one = "SELECT * FROM {event} WHERE id = ids.event_id LIMIT 1"
+        return f"(SELECT {columns} FROM {ids} CROSS JOIN LATERAL ({one}) AS one) AS few"
+
+
+def asked_for(flt: EventFilter, statuses: tuple[Status, ...] | None) -> tuple[list[Few], dict[str, Any]]:
+    """What a filter asks for that may be few, the most telling first, and the parameters of all of it."""
+    few, parameters = _on_the_desk(flt)
+    if flt.tag:
+        few.insert(0, _noted("tag", "tag IN :tag_list"))
+        parameters["tag_list"] = list(flt.tag)
+    if statuses == (Status.RUNNING,):
+        few.append(_of_event("status = 'running'"))
+    elif statuses and set(statuses) <= set(READY):
+        few.append(_of_event("status IN ('pending', 'failed')"))
+    return few, parameters
+
+
+def field(number: int) -> Few:
+    """Events with the value `field_value_<number>` in the configured field `field_path_<number>`."""
+    return _noted("event_field", f"value = :field_value_{number} AND path = :field_path_{number}")
+
+
+def dead_with_text(condition: str) -> Few:
+    """Dead events in whose error a text stands."""
+    return Few(
+        members=f"FROM {{event}} WHERE status = 'dead' AND {condition}",
+        check=condition,
+        of_event=True,
+        limit=TEXT_LIMIT,
+    )
+
+
+def is_found_by_index(text: str) -> bool:
+    """Whether the index of texts can find it: it knows runs of three letters or digits."""
+    run = 0
+    for character in text:
+        run = run + 1 if character.isalnum() else 0
+        if run == _SHORTEST_RUN:
+            return True
+    return False
+
+
+def _on_the_desk(flt: EventFilter) -> tuple[list[Few], dict[str, Any]]:
+    few, parameters = [], {}
+    if flt.assignee == NOBODY:
+        few.append(_noted("desk", "assignee IS NOT NULL", outside=True))
+    elif flt.assignee:
+        few.append(_noted("desk", "assignee = :assignee"))
+        parameters["assignee"] = flt.assignee
+    if flt.snoozed:
+        few.append(_noted("desk", _SNOOZED, outside=flt.snoozed == "hide"))
+    return few, parameters
+
+
+def _noted(table: str, condition: str, *, outside: bool = False) -> Few:
+    """What a row of another table says about events."""
+    exists = f"EXISTS (SELECT 1 FROM {{{table}}} noted WHERE noted.event_id = id AND {condition})"
+    return Few(
+        members=f"FROM {{{table}}} WHERE {condition}",
+        check=f"NOT {exists}" if outside else exists,
+        outside=outside,
+    )
+
+
+def _of_event(condition: str) -> Few:
+    return Few(members=f"FROM {{event}} WHERE {condition}", check="1 = 1", of_event=True)

@@ -1,0 +1,53 @@
+"""Does no statement of a bulk run read the whole table of events, on either engine?"""
+
+from __future__ import annotations
+
+from dlq_console.hub.policy import DEFAULT_POLICY
+from dlq_console.store.bulk import freezing, previews, releasing, runs, settling, waiting
+from dlq_console.store.bulk.previews import KindFacts
+from dlq_console.store.bulk.releasing import Rule
+from dlq_console.store.bulk.selections import Selection
+from dlq_console.store.events import read_time
+from dlq_console.store.filters import EventFilter
+from dlq_console.store.store import Store
+from dlq_console.store.succession import SENT
+from tests.store.plans import explain
+from tests.store.recording import Sent, recording
+from tests.store.test_query_plans import full
+
+__all__ = ["full"]
+
+FEW = EventFilter(kind=("kind-1",), account=("filial-3",))
+RULE = Rule(DEFAULT_POLICY.max_wait, SENT)
+VALUES = {
+    "action": "reprocess", "selection_token": None, "actor": "maria", "note": None, "expected": None, "rate": None,
+    "window": 100, "stages": (), "stop_share": None,
+}  # fmt: skip
+
+
+def check(store: Store, sent: list[Sent]) -> None:
+    assert sent
+    for statement in sent:
+        if store.tables.event.name in statement[0]:
+            assert not explain(store, statement).scans, statement
+
+
+def test_preview_freeze_release_and_settling_read_only_what_they_name(full: Store) -> None:
+    # What ended in the future is a part of these rows.
+    with full.read() as connection:
+        newest = connection.execute(full.statement("SELECT max(finished_at) AS cut_at FROM {event}")).scalar()
+    selection = Selection(flt=FEW, cut_at=read_time(newest) or previews.now(full))
+    with recording(full) as sent:
+        facts = previews.facts(full, selection, {"kind-1": KindFacts(RULE, 60.0)}, careful=True)
+    assert facts.count.number > 0
+    check(full, sent)
+    run_id = runs.insert(full, selection, VALUES)
+    with recording(full) as sent:
+        assert freezing.freeze(full, run_id) == facts.count.number
+        released = releasing.release(full, run_id, lambda _kind: RULE)
+        run = runs.get(full, run_id)
+        assert run is not None
+        settling.settle(full, run)
+        waiting.limited_by(full, run)
+    assert released.number + released.refused > 0
+    check(full, sent)
