@@ -77,6 +77,9 @@ class Settings(BaseSettings):
     redact: str = Field(
         "", description="Further fields to mask: names or paths by commas, such as phone,customer.address.*."
     )
+    send_delay_seconds: float = Field(
+        5.0, ge=0, le=60, description="Time in which a Reprocess of the console can be cancelled."
+    )
     lease_seconds: float = Field(
         30.0, ge=2, le=30, description="Longest lease of a running event between heartbeats."
     )

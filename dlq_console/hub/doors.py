@@ -191,6 +191,7 @@ def _do(store: Store, scope: Scope, act: Act, action: str, actor: str, note: str
             actor=actor,
             action=action,
             subject=scope.name,
+            account=scope.account,
             note=note,
             before=_state(before),
             after=_state(door),

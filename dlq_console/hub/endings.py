@@ -42,7 +42,9 @@ from dlq_console.store import keys, transitions
 from dlq_console.store.door_acts import NOTHING, answered_badly, asks_to_wait, paused
 from dlq_console.store.doors import DoorChange
 from dlq_console.store.events import Event
+from dlq_console.store.internal import PRECHECK
 from dlq_console.store.limits import KindLimits
+from dlq_console.store.prechecks import UNKNOWN
 from dlq_console.store.scope_names import Scope, account_scope, method_scope, provider_scope
 from dlq_console.store.states import Outcome, Reason
 from dlq_console.store.transitions import Circuit, Ending, Failure
@@ -218,14 +220,22 @@ def timed_out(event: Event, policy: Policy) -> Ending:
     """What follows when a run was stopped at its time limit."""
     message = f"The run was stopped at its time limit of {policy.timeout:g} seconds."
     cause = failure("TimeLimitExceeded", message, verdict="transient")
-    return in_doubt(cause, event, policy, proof=Proof(failed=1, error="TimeLimitExceeded"))
+    ending = in_doubt(cause, event, policy, proof=Proof(failed=1, error="TimeLimitExceeded"))
+    return precheck_ended(ending) if event.kind == PRECHECK else ending
 
 
 def died(event: Event, policy: Policy = DEFAULT_POLICY, *, how: str = "stopped answering") -> Ending:
     """What follows when the worker died or froze while it ran the event: that was an attempt."""
     message = f"The worker {how} while it was running this event (attempt {event.attempts} of {event.max_attempts})."
     lost = failure("WorkerDied", message, verdict="unknown")
-    return in_doubt(lost, event, policy, last=Reason.ORPHANED, outcome=Outcome.LOST)
+    ending = in_doubt(lost, event, policy, last=Reason.ORPHANED, outcome=Outcome.LOST)
+    return precheck_ended(ending) if event.kind == PRECHECK else ending
+
+
+def precheck_ended(ending: Ending) -> Ending:
+    """The end of a precheck that brought no answer: it is over, and doors hear what it met."""
+    unknown = transitions.completed(f'{{"answer":"{UNKNOWN}"}}', warning=ending.failure)
+    return replace(unknown, evidence=ending.evidence, circuit=ending.circuit, doors=ending.doors)
 
 
 def _told_to_wait(error: RateLimited, cause: Failure, event: Event, kind: Kind) -> Ending:

@@ -21,7 +21,8 @@ from dlq_console.hub.policy import DEFAULT_POLICY, Policy
 from dlq_console.resilience.tracing import traceparent
 from dlq_console.store import acts, ingest
 from dlq_console.store.ingest import Ingested, Intention
-from dlq_console.store.keys import MAX_ACCOUNT, MAX_ENTITY_ID, MAX_KIND, check_text
+from dlq_console.store.internal import check_kind_name
+from dlq_console.store.keys import MAX_ACCOUNT, MAX_ENTITY_ID, check_text
 from dlq_console.store.states import Status
 from dlq_console.store.store import Store
 
@@ -66,7 +67,8 @@ class Entrance:
     def put(self, new: Intention, session: AnySession | None, on_duplicate: OnDuplicate) -> Ingested:
         """Put a checked event in, or find the one that exists."""
         if on_duplicate == "return":
-            return self._enter([new], session, self._insert)[0]
+            # Two statements where fields of the payload are kept.
+            return self._enter([new], session, self._insert, transaction=bool(new.fields))[0]
         return self._enter([new], session, self._insert_or_revive, transaction=True)[0]
 
     def check(self, new: NewEvent, origin: str | None, on_duplicate: OnDuplicate = "return") -> Intention:
@@ -79,7 +81,7 @@ class Entrance:
         if on_duplicate not in get_args(OnDuplicate):
             raise ValueError('on_duplicate: write "return" or "reprocess_dead".')
         # As handlers write it, so that a producer's slip of the hand finds the policy too.
-        kind = check_text(new.kind, "kind", max_length=MAX_KIND)
+        kind = check_kind_name(new.kind)
         policy = self._policy(kind)
         # As the store writes them, so that one account or number has one lane.
         account = check_text(new.account, "account", max_length=MAX_ACCOUNT)
@@ -105,6 +107,7 @@ class Entrance:
             max_attempts=None if policy is DEFAULT_POLICY else policy.max_attempts,
             max_wait=policy.max_wait,
             max_bytes=self._max_bytes,
+            columns=tuple(policy.columns.values()),
         )
 
     def _enter(

@@ -19,16 +19,18 @@ from typing import Any
 
 from dlq_console.clock import monotonic
 from dlq_console.errors import LeaseLost, StoreUnavailable
-from dlq_console.hub.endings import Kind, ending_of, own_circuit, timed_out
+from dlq_console.hub.endings import Kind, ending_of, own_circuit, precheck_ended, timed_out
 from dlq_console.hub.failures import failure
 from dlq_console.hub.handlers import Handler, Registry, Run
 from dlq_console.hub.handlers import TimeLimitReached as TimeLimitReached
+from dlq_console.hub.prechecking import prechecked
 from dlq_console.hub.refreshing import refreshed
 from dlq_console.hub.staleness import ending_without_run
 from dlq_console.hub.verification import completed, verified
 from dlq_console.resilience.tracing import continued, span
 from dlq_console.store import holding, kinds, transitions
 from dlq_console.store.events import Event
+from dlq_console.store.internal import PRECHECK
 from dlq_console.store.states import Reason
 from dlq_console.store.store import Store
 from dlq_console.store.transitions import Ending
@@ -86,7 +88,8 @@ def run_claimed(
         finish(store, event, transitions.released())
         raise
     except BaseException as error:  # noqa: BLE001 - also sys.exit and MemoryError: the worker lives on
-        return finish(store, event, ending_of(error, event, kind))
+        ending = ending_of(error, event, kind)
+        return finish(store, event, precheck_ended(ending) if event.kind == PRECHECK else ending)
     return finish(store, event, ending)
 
 
@@ -114,6 +117,8 @@ def _asks_first(handler: Handler, event: Event) -> bool:
 def _ending(store: Store, handler: Handler, event: Event, kind: Kind, max_bytes: int) -> Ending:
     """Run the handler, or ask the verifier where it is not known whether the provider has it already."""
     run = _run(store, event, handler)
+    if event.kind == PRECHECK:
+        return prechecked(store, event, run, kind)
     if _asks_first(handler, event):
         return verified(handler, event, run, kind, max_bytes)
     ready = refreshed(store, handler, event, run, kind)

@@ -21,9 +21,12 @@ from dlq_console.hub.policy import Policy
 from dlq_console.hub.surroundings import around_coroutine, around_function
 from dlq_console.store import limits
 from dlq_console.store.events import Event
-from dlq_console.store.keys import MAX_KIND, check_text
+from dlq_console.store.internal import PRECHECK, check_kind_name
 from dlq_console.store.kinds import PublishedKind
 from dlq_console.store.limits import KindLimits
+
+#: By which workers publish that a kind has a precheck, beside its policy.
+PRECHECK_FLAG = "precheck"
 
 HandlerFunction = Callable[..., Any]
 AnyHandler = TypeVar("AnyHandler", bound=HandlerFunction)
@@ -103,10 +106,14 @@ class Handler:
 
 @dataclass(frozen=True, slots=True)
 class Helper:
-    """A function that a kind has besides its handler: its verifier, or its refresh."""
+    """A function that a kind has besides its handler: its verifier, its refresh, or its precheck."""
 
     function: HandlerFunction
     wants_run: bool
+
+    def __call__(self, event: Event, run: Run) -> Any:
+        """Call it; raises as a call of a handler does."""
+        return _call(self.function, self.wants_run, event, run)
 
 
 def _call(function: HandlerFunction, wants_run: bool, event: Event, run: Run) -> Any:
@@ -119,6 +126,14 @@ def _call(function: HandlerFunction, wants_run: bool, event: Event, run: Run) ->
     return returned
 
 
+def _built_in(_event: Event) -> None:
+    raise LookupError("What the hub does by itself is done in hub/prechecking.py.")
+
+
+#: What workers run by themselves: only its policy counts. It is asked once, and changes nothing.
+BUILT_IN = Handler(PRECHECK, _built_in, Policy(max_attempts=1, timeout=30, writes=False), wants_run=False)
+
+
 class Registry:
     """The handlers of one hub."""
 
@@ -126,6 +141,7 @@ class Registry:
         self._handlers: dict[str, Handler] = {}
         self._verifiers: dict[str, Helper] = {}
         self._refreshers: dict[str, Helper] = {}
+        self._prechecks: dict[str, Helper] = {}
         #: Rules for classification beside those of the package: a file or a folder.
         self.rules_path: Path | None = None
         #: The largest payload that a refresh may make, in bytes.
@@ -170,6 +186,18 @@ class Registry:
         """
         return self._register_helper(kind, "refresh", self._refreshers)
 
+    def register_precheck(self, kind: str) -> Callable[[AnyHandler], AnyHandler]:
+        """A decorator that makes a function the precheck of `kind`; before or after its handler.
+
+        Raises:
+            ConfigurationError: the kind is no name, it has a precheck already, or the function cannot take an event.
+        """
+        return self._register_helper(kind, "precheck", self._prechecks)
+
+    def precheck(self, kind: str) -> Helper | None:
+        """The precheck of `kind`; None where there is none."""
+        return self._prechecks.get(kind)
+
     def _register_helper(
         self, kind: str, what: str, helpers: dict[str, Helper]
     ) -> Callable[[AnyHandler], AnyHandler]:
@@ -210,7 +238,7 @@ class Registry:
 
     def get(self, kind: str) -> Handler | None:
         """The handler of `kind`; None where there is none."""
-        return self._handlers.get(kind)
+        return BUILT_IN if kind == PRECHECK else self._handlers.get(kind)
 
     def kinds(self) -> list[PublishedKind]:
         """What a worker publishes about its handlers.
@@ -234,7 +262,7 @@ class Registry:
             policy.max_attempts,
             policy.timeout,
             policy.provider,
-            policy.published(),
+            policy.published() | {PRECHECK_FLAG: handler.kind in self._prechecks},
             limits.encode(self.limits(policy)),
         )
 
@@ -242,7 +270,7 @@ class Registry:
 def _kind_name(kind: str, what: str) -> str:
     try:
         # Written as `enqueue` writes it, so that the two meet.
-        return check_text(kind, "kind", max_length=MAX_KIND)
+        return check_kind_name(kind)
     except PayloadRefused as error:
         raise ConfigurationError(f"A {what} needs the name of its kind. {error}") from None
 

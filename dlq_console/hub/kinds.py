@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from typing import Any
 
 from dlq_console.clock import monotonic
-from dlq_console.hub.handlers import Registry
+from dlq_console.hub.handlers import PRECHECK_FLAG, Registry
 from dlq_console.hub.policy import DEFAULT_POLICY, Policy
 from dlq_console.store import kinds
 from dlq_console.store.kinds import PublishedKind
@@ -21,12 +22,15 @@ _PUBLISHED = (
     "max_delay",
     "jitter",
     "max_wait",
+    "max_age",
     "order",
     "on_dead",
     "on_unknown",
     "unique_at_provider",
     "writes",
     "replay_policy",
+    "open_url",
+    "columns",
 )
 
 
@@ -79,3 +83,18 @@ class KnownKinds:
         # A worker of an earlier version publishes less.
         values = {name: known.policy[name] for name in _PUBLISHED if name in known.policy}
         return replace(DEFAULT_POLICY, max_attempts=known.max_attempts, timeout=known.timeout, **values)
+
+    def schema(self, kind: str) -> dict[str, Any] | None:
+        """The JSON Schema of a kind's payloads; not part of `policy`, which is asked for at every enqueue."""
+        handler = self._registry.get(kind)
+        if handler is not None:
+            return handler.policy.schema
+        known = self.published().get(kind)
+        return None if known is None else known.policy.get("schema")
+
+    def has_precheck(self, kind: str) -> bool:
+        """Whether somebody can ask the outside system if an event of a kind would pass now."""
+        if self._registry.precheck(kind) is not None:
+            return True
+        known = self.published().get(kind)
+        return known is not None and bool(known.policy.get(PRECHECK_FLAG))

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import random
-from dataclasses import InitVar, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import InitVar, dataclass, field, fields
 from typing import Any, Literal, TypeGuard, get_args
 
 from dlq_console.errors import ConfigurationError, PayloadRefused
+from dlq_console.hub.columns import check_columns
+from dlq_console.hub.open_urls import check_open_url
+from dlq_console.hub.schemas import check_schema
 from dlq_console.resilience import BulkheadConfig, CircuitBreakerConfig
 from dlq_console.store.keys import MAX_ACCOUNT, check_text
 
@@ -47,6 +51,11 @@ class Policy:
             waits or runs; "ask" runs it, but lets a person reprocess it only on purpose.
         max_age: an event older than this is dead `too_old` instead of being run; a reprocess begins its age anew.
         max_wait: longest time from due to start, closed doors included; then dead `expired`.
+        schema: JSON Schema of the payload; a person's edit is checked against it before it is saved.
+        columns: fields of the payload that lists show and that events are found by: label -> path, such as
+            {"Order": "order.number", "First item": "items.0.sku"}; at most 8.
+        open_url: address of the record in the outside system, for the console's link "Open in ERP", such as
+            "https://erp.example/orders/{entity_id}"; {account} and {payload.<path>} are filled in as well.
     """
 
     max_attempts: int = 6
@@ -67,6 +76,9 @@ class Policy:
     max_running: int | None = None
     breaker: CircuitBreakerConfig | None = None
     bulkhead: BulkheadConfig | None = None
+    schema: dict[str, Any] | None = None
+    open_url: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict, hash=False)
     serial: InitVar[bool] = False
 
     def __post_init__(self, serial: bool) -> None:
@@ -83,8 +95,16 @@ class Policy:
         self._check_limits()
         if self.provider is not None:
             object.__setattr__(self, "provider", _provider(self.provider))
+        self._check_what_people_see()
         if not _are_errors(self.retry_on):
             raise _wrong("retry_on", "a tuple of exception classes")
+
+    def _check_what_people_see(self) -> None:
+        if self.open_url is not None:
+            check_open_url(self.open_url)
+        object.__setattr__(self, "columns", check_columns(self.columns))
+        if self.schema is not None:
+            check_schema(self.schema, "Policy.schema")
 
     def _check_order(self, serial: bool) -> None:
         if serial and self.order == "none":
@@ -147,6 +167,7 @@ class Policy:
         values["retry_on"] = [error.__name__ for error in self.retry_on]
         # Decided where the handler is; what others see is only that there is one.
         values["breaker"] = self.breaker is not None
+        values["columns"] = dict(self.columns)
         # Its limits stand in `max_running` and `timeout`.
         values["bulkhead"] = self.bulkhead is not None
         return values

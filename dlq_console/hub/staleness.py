@@ -52,14 +52,16 @@ def in_the_way(replay_policy: ReplayPolicy, *, even_if_newer: bool) -> tuple[Sta
     return _REPLACES.get(replay_policy, SENT_OR_COMING)
 
 
-def refusal(newer: Newer, replay_policy: ReplayPolicy) -> ActionNotAllowed:
-    """What a person is told whose reprocess would undo a newer event."""
+def refusal(
+    newer: Newer, replay_policy: ReplayPolicy, *, action: Action = Action.REPROCESS
+) -> ActionNotAllowed:
+    """What a person is told whose reprocess, or another act that sends it, would undo a newer event."""
     stands = f"Event {newer.id}, a newer one of the same kind, account and number, is {newer.status}"
     if replay_policy == "ask":
-        message = f"{stands}; this one could undo it. To reprocess it all the same, say so (even_if_newer)."
+        message = f"{stands}; this one could undo it. To send it all the same, say so (even_if_newer)."
     else:
         message = f"{stands} and takes the place of this one; discard this one."
-    return ActionNotAllowed(message, status=Status.DEAD, action=Action.REPROCESS, newer=newer.id)
+    return ActionNotAllowed(message, status=Status.DEAD, action=action, newer=newer.id)
 
 
 def newer_event(store: Store, event_id: int, replay_policy: ReplayPolicy) -> Newer | None:

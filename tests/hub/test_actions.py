@@ -28,7 +28,7 @@ def _discard(hub: Hub, event_id: int, **values: Any) -> Event:
 
 
 ACTS: dict[Action, Callable[..., Event]] = {Action.REPROCESS: _reprocess, Action.DISCARD: _discard}
-every_action = pytest.mark.parametrize("action", list(Action))
+every_action = pytest.mark.parametrize("action", list(ACTS))
 
 
 @pytest.mark.parametrize("status", list(Status))

@@ -154,7 +154,7 @@ def test_what_is_published_is_what_the_policies_say() -> None:
     registry.register("b", Policy())(lambda event: None)
     first, second = registry.kinds()
     assert (first.name, first.max_attempts, first.timeout, first.provider) == ("a", 2, 5, "erp")
-    assert first.policy == Policy(max_attempts=2, timeout=5, provider="erp").published()
+    assert first.policy == Policy(max_attempts=2, timeout=5, provider="erp").published() | {"precheck": False}
     assert (second.name, second.max_attempts, second.provider) == ("b", 6, None)
 
 

@@ -76,6 +76,9 @@ def test_the_defaults_are_those_of_the_contract() -> None:
         "max_running": None,
         "breaker": False,
         "bulkhead": False,
+        "schema": None,
+        "columns": {},
+        "open_url": None,
     }
     assert json.loads(json.dumps(values)) == values
 

@@ -9,8 +9,8 @@ from flask import Response, abort, request, url_for
 from flask_smorest import Blueprint
 
 from dlq_console.hub.known import check_kind
-from dlq_console.store import queries
-from dlq_console.store.filters import EventFilter, FilterError
+from dlq_console.store import desk, queries, views
+from dlq_console.store.filters import PARAMETERS, PAYLOAD, EventFilter, unknown_parameter
 from dlq_console.store.people import Permission
 from dlq_console.web.api import problems, schemas
 from dlq_console.web.api.access import caller, demand, found, require_token
@@ -19,9 +19,7 @@ from dlq_console.web.api.representation import Document, event_json, page_json, 
 from dlq_console.web.hub import hub
 
 #: What a list may be asked by.
-LIST_PARAMETERS = frozenset(
-    {"account", "cursor", "entity", "from", "group", "kind", "limit", "q", "reason", "since", "status", "to"}
-)
+LIST_PARAMETERS = PARAMETERS | {"cursor", "limit"}
 #: Largest body, in bytes.
 BODY_LIMIT = 1024 * 1024
 
@@ -51,9 +49,12 @@ def guard() -> None:
 def list_events(arguments: dict[str, Any]) -> Response:
     """Events that match a filter, newest first."""
     asking = demand(Permission.VIEW)
-    refuse_unknown(request.args, LIST_PARAMETERS)
-    flt = EventFilter.parse(request.args)
+    refuse_unknown(request.args, LIST_PARAMETERS | {"view"})
     store = hub().store
+    view = views.get(store, arguments["view"], asking) if "view" in arguments else None
+    flt = (
+        views.with_filter(view, request.args.to_dict(flat=False)) if view else EventFilter.parse(request.args)
+    )
     page = queries.events_page(
         store,
         flt,
@@ -61,7 +62,7 @@ def list_events(arguments: dict[str, Any]) -> Response:
         limit=arguments["limit"],
         accounts=asking.accounts,
     )
-    return _json(page_json(page, queries.count(store, flt, accounts=asking.accounts)))
+    return json_answer(page_json(page, queries.count(store, flt, accounts=asking.accounts)))
 
 
 @api.route("/events", methods=["POST"])
@@ -77,7 +78,7 @@ def enqueue_event(headers: dict[str, str], new: dict[str, Any]) -> Response:
         abort(403, f"The token may not use the account {new['account']}.")
     check_kind(new["kind"], hub().known_kinds())
     made = hub().enqueue(**new, idempotency_key=headers.get("idempotency_key"), origin=asking.name)
-    answer = _json(
+    answer = json_answer(
         {"id": made.id, "status": made.status, "created": made.created}, 202 if made.created else 200
     )
     answer.headers["Location"] = url_for("api.get_event", event_id=made.id)
@@ -90,7 +91,7 @@ def enqueue_event(headers: dict[str, str], new: dict[str, Any]) -> Response:
 def get_event(event_id: int) -> Response:
     """One event with payload, attempts and audit."""
     demand(Permission.VIEW)
-    return _json(_everything(event_id))
+    return json_answer(everything(event_id))
 
 
 @api.route("/events/<int:event_id>/reprocess", methods=["POST"])
@@ -100,7 +101,7 @@ def get_event(event_id: int) -> Response:
 def reprocess_event(how: dict[str, Any], event_id: int) -> Response:
     """Put a dead event back to work."""
     asking = demand(Permission.REPROCESS)
-    _see(event_id)
+    see(event_id)
     hub().reprocess(
         event_id,
         actor=asking.name,
@@ -108,7 +109,7 @@ def reprocess_event(how: dict[str, Any], event_id: int) -> Response:
         after=how["after"],
         even_if_newer=how["even_if_newer"],
     )
-    return _json(_everything(event_id), 202)
+    return json_answer(everything(event_id), 202)
 
 
 @api.route("/events/<int:event_id>/discard", methods=["POST"])
@@ -118,23 +119,35 @@ def reprocess_event(how: dict[str, Any], event_id: int) -> Response:
 def discard_event(why: dict[str, Any], event_id: int) -> Response:
     """Decide that an event shall not run."""
     asking = demand(Permission.DISCARD)
-    _see(event_id)
+    see(event_id)
     hub().discard(event_id, actor=asking.name, note=why["note"])
-    return _json(_everything(event_id), 202)
+    return json_answer(everything(event_id), 202)
 
 
-def _see(event_id: int) -> None:
+def see(event_id: int) -> None:
     """Refuse to act on what the program may not see."""
     found(queries.get_event(hub().store, event_id, accounts=caller().accounts), event_id)
 
 
-def _everything(event_id: int) -> Document:
+def everything(event_id: int) -> Document:
+    """The event with payload, attempts and audit, if there is one that the program may see.
+
+    Raises:
+        EventNotFound: there is none.
+    """
     store = hub().store
     event = found(queries.get_event(store, event_id, accounts=caller().accounts), event_id)
-    return event_json(event, queries.attempts(store, event.id), queries.audit(store, event.id))
+    return event_json(
+        event,
+        queries.attempts(store, event.id),
+        queries.audit(store, event.id),
+        desk.marks(store, [event.id])[event.id],
+        desk.notes(store, event.id),
+    )
 
 
-def _json(document: Document, status: int = 200) -> Response:
+def json_answer(document: Document, status: int = 200) -> Response:
+    """A document as the body of an answer."""
     return Response(to_text(document), status, mimetype="application/json")
 
 
@@ -145,5 +158,5 @@ def refuse_unknown(parameters: Iterable[str], known: frozenset[str]) -> None:
         FilterError: there is a parameter that is not `known`.
     """
     for name in parameters:
-        if name not in known:
-            raise FilterError(f"{name}: there is no such filter; use one of {', '.join(sorted(known))}.")
+        if name not in known and not name.startswith(PAYLOAD):
+            raise unknown_parameter(name, known)

@@ -21,10 +21,14 @@ from dlq_console.errors import (
     UnknownKind,
 )
 from dlq_console.store.filters import FilterError
+from dlq_console.store.views import ViewNameTaken, ViewNotFound, ViewRefused
 
 #: The error classes of the hub and the status with which each is answered.
 STATUSES: dict[type[DLQError], int] = {
     FilterError: 400,
+    ViewNotFound: 404,
+    ViewNameTaken: 409,
+    ViewRefused: 422,
     EventNotFound: 404,
     ActionNotAllowed: 409,
     PayloadRefused: 422,

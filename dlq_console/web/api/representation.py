@@ -9,6 +9,7 @@ from typing import Any
 
 from dlq_console.redact import masked
 from dlq_console.store.canonical import LARGEST_PAYLOAD, encode_payload
+from dlq_console.store.desk import Marks, Note
 from dlq_console.store.events import Attempt, AuditEntry, Event, EventSummary
 from dlq_console.store.queries import Count, Page
 
@@ -25,13 +26,34 @@ def summary_json(event: EventSummary) -> Document:
     }
 
 
-def event_json(event: Event, attempts: Sequence[Attempt] = (), audit: Sequence[AuditEntry] = ()) -> Document:
-    """One event with payload, result, attempts and audit, newest first; secret-looking fields are masked."""
-    return summary_json(event) | {
+def event_json(
+    event: Event,
+    attempts: Sequence[Attempt] = (),
+    audit: Sequence[AuditEntry] = (),
+    marks: Marks | None = None,
+    notes: Sequence[Note] = (),
+) -> Document:
+    """One event with payload, result, attempts and audit, newest first; secret-looking fields are masked.
+
+    What people have put on it is left out where it was not read.
+    """
+    whole = summary_json(event) | {
         "payload": masked(event.exact_payload),
         "result": masked(event.result),
         "attempts": [_plain(attempt) for attempt in attempts],
-        "audit": [_plain(entry) for entry in audit],
+        "audit": [_act_json(entry) for entry in audit],
+    }
+    return whole if marks is None else whole | marks_json(marks, notes)
+
+
+def marks_json(marks: Marks, notes: Sequence[Note]) -> Document:
+    """What people have put on an event; notes newest first."""
+    return {
+        "assignee": marks.assignee,
+        "assignment_due": marks.due_at,
+        "tags": list(marks.tags),
+        "snoozed_until": marks.snoozed_until,
+        "notes": [_plain(note) for note in notes],
     }
 
 
@@ -56,5 +78,10 @@ def to_text(document: Mapping[str, Any]) -> str:
     return f"{{{','.join(members)}}}"
 
 
-def _plain(value: Attempt | AuditEntry) -> Document:
+def _act_json(entry: AuditEntry) -> Document:
+    """One act, without the address it came from: whoever sees an event need not see where colleagues sit."""
+    return {name: value for name, value in _plain(entry).items() if name != "address"}
+
+
+def _plain(value: Attempt | AuditEntry | Note) -> Document:
     return {field.name: getattr(value, field.name) for field in fields(value)}

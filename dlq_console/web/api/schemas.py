@@ -8,6 +8,7 @@ from marshmallow import Schema, fields, validate
 
 from dlq_console.hub.actions import LONGEST_AFTER, NOTE_LIMIT
 from dlq_console.hub.doors import LONGEST
+from dlq_console.store.filters import VERDICTS
 from dlq_console.store.queries import MAX_GROUPS, MAX_LIMIT
 from dlq_console.store.states import Reason, Status
 
@@ -84,11 +85,33 @@ class FilterSchema(Schema):
         ),
     )
     to = _text("Ended or created before: ISO 8601 with a zone.")
+    class_ = fields.List(
+        fields.String(),
+        data_key="class",
+        metadata=_about(f"What the rules said about the last error; may repeat: {', '.join(VERDICTS)}."),
+    )
+    assignee = _text("Who has it on the desk; - for nobody.")
+    tag = fields.List(fields.String(), metadata=_about("Any of these tags; may repeat."))
+    attempts = _text("How many of its present cycle: 3, or 3+ for three at least.")
+    payload = fields.String(
+        data_key="payload.<path>",
+        metadata=_about(
+            "The value at a path of the payload, as payload.order.number or payload.items.0.sku; at most 5 of them."
+        ),
+    )
+    snoozed = _text("`hide` or `only` what is put off for later.")
+    at = _text(
+        "Only what had ended, or been created, by then: ISO 8601 with a zone. `since` counts back from it."
+    )
+    sort = _text("`oldest` first; newest first without it.")
 
 
 class ListSchema(FilterSchema):
     """The filter of a list, and which part of the list."""
 
+    view = fields.Integer(
+        metadata=_about("The filter of this view; what is asked for beside it replaces the same of the view.")
+    )
     cursor = _text("`next_cursor` or `previous_cursor` of another page of this list.")
     limit = fields.Integer(
         load_default=50,
@@ -381,6 +404,48 @@ class BulkheadSchema(Schema):
     degraded = fields.Boolean(metadata=_about("Of a service: its state is away or not read; older figures."))
 
 
+class NodeSchema(Schema):
+    """One call that may have had its effect."""
+
+    key = _text("Of the call; by it, it is decided about.")
+    node = _text("The node or guard whose effect happens once.")
+    about = _text("By what people know the call; secrets are masked.")
+    error = _text("Class of the error that left the doubt, or what became of its process.")
+    by = _text("Which process made it.")
+    since = _time("Since when.", null=False)
+
+
+class NodesSchema(Schema):
+    """Calls of unknown outcome."""
+
+    items = fields.List(fields.Nested(NodeSchema))
+
+
+class DecisionSchema(NoteSchema):
+    """What somebody found out about a call of unknown outcome."""
+
+    key = fields.String(required=True, metadata=_about("Of the call."))
+    applied = fields.Boolean(
+        required=True, metadata=_about("Whether the effect is there; if not, the call may be made again.")
+    )
+    node = _text("Its node, where calls of several nodes have the same key.", null=True)
+    result = fields.Raw(
+        allow_none=True,
+        metadata=_about(
+            "Any JSON: what the call is to give to whoever makes it again, where it was applied."
+        ),
+    )
+
+
+class DecidedSchema(Schema):
+    """What was decided about a call."""
+
+    key = _text("Of the call.")
+    node = _text("Its node.")
+    about = _text("By what people know it.")
+    outcome = _text("applied or not_applied.")
+
+
 class AuditSchema(Schema):
     """What one person or program did."""
 
@@ -393,6 +458,83 @@ class AuditSchema(Schema):
     note = _text("Why.", null=True)
     before = _text("How it was.", null=True)
     after = _text("How it is since.", null=True)
+    via = _text("By which door: console, api, cli, python; null for what the hub did by itself.", null=True)
+    bulk_id = fields.Integer(allow_none=True, metadata=_about("Of an act upon many: its run."))
+    filter = _text("What that run selected.", null=True)
+    account = _text("Of which account.", null=True)
+
+
+class WrittenNoteSchema(Schema):
+    """What somebody wrote about an event."""
+
+    id = fields.Integer()
+    at = _time("When.", null=False)
+    actor = _text("Who.")
+    text = _text("What.")
+
+
+class AssignSchema(BodySchema):
+    """Who is to see to something."""
+
+    to = fields.String(required=True, allow_none=True, metadata=_about("Name of a person; null for nobody."))
+    due = _time("Until when.")
+
+
+class TagsSchema(BodySchema):
+    """The tags of an event, all of them."""
+
+    tags = fields.List(
+        fields.String(),
+        required=True,
+        metadata=_about("They replace the ones it has; each of at most 40 characters."),
+    )
+
+
+class WriteNoteSchema(BodySchema):
+    """A note to be written."""
+
+    text = fields.String(required=True, metadata=_about("Plain text of at most 4,000 characters."))
+
+
+class NoteKeySchema(Schema):
+    """Headers of a request that writes a note."""
+
+    idempotency_key = fields.String(
+        data_key="Idempotency-Key", metadata=_about("A repeat with the same key writes no second note.")
+    )
+
+
+class PlaybookSchema(BodySchema):
+    """How a cause is fixed."""
+
+    text = fields.String(
+        required=True,
+        allow_none=True,
+        metadata=_about("Plain text of at most 4,000 characters; null for none."),
+    )
+
+
+class SnoozeSchema(BodySchema):
+    """Until when a dead event is out of sight."""
+
+    until = fields.AwareDateTime(
+        required=True,
+        format="iso",
+        allow_none=True,
+        error_messages=_TIME_MESSAGES,
+        metadata=_about("A moment within a year; null brings it back now."),
+    )
+
+
+class GroupMarksSchema(Schema):
+    """What people have put on a cause."""
+
+    fingerprint = _text("Of the cause.")
+    playbook = _text("How it is fixed.", null=True)
+    playbook_by = _text("Who wrote that.", null=True)
+    playbook_at = _time("When.")
+    assignee = _text("Who sees to it.", null=True)
+    assignment_due = _time("Until when that person is to see to it.")
 
 
 class EventSchema(EventSummarySchema):
@@ -402,6 +544,11 @@ class EventSchema(EventSummarySchema):
     result = fields.Raw(allow_none=True)
     attempts = fields.List(fields.Nested(AttemptSchema), metadata=_about("Newest first."))
     audit = fields.List(fields.Nested(AuditSchema), metadata=_about("Newest first."))
+    assignee = _text("Who sees to it.", null=True)
+    assignment_due = _time("Until when that person is to see to it.")
+    tags = fields.List(fields.String(), metadata=_about("In order."))
+    snoozed_until = _time("Until when it is out of sight; null once that is over.")
+    notes = fields.List(fields.Nested(WrittenNoteSchema), metadata=_about("Newest first."))
 
 
 class ProblemSchema(Schema):

@@ -10,10 +10,15 @@ from flask_smorest import Api
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
 from dlq_console.web.api import problems
+from dlq_console.web.api.acts import acts
+from dlq_console.web.api.bulk import bulk
+from dlq_console.web.api.desk import desk
 from dlq_console.web.api.doors import doors
 from dlq_console.web.api.events import api
 from dlq_console.web.api.groups import groups
+from dlq_console.web.api.nodes import nodes
 from dlq_console.web.api.schemas import BulkheadSchema, ProblemSchema
+from dlq_console.web.api.views import views
 from dlq_console.web.security import csrf
 
 PREFIX = "/api/v1"
@@ -50,10 +55,15 @@ def install(app: Flask) -> None:
     # Named by hand, because it stands only inside an object whose names are those of bulkheads.
     described.spec.components.schema("Bulkhead", schema=BulkheadSchema)
     described.register_blueprint(api)
+    described.register_blueprint(acts)
     described.register_blueprint(groups)
+    described.register_blueprint(desk)
     described.register_blueprint(doors)
+    described.register_blueprint(nodes)
+    described.register_blueprint(bulk)
+    described.register_blueprint(views)
     app.register_blueprint(unknown)
-    for blueprint in (api, groups, doors, unknown):
+    for blueprint in (api, views, acts, groups, desk, doors, nodes, bulk, unknown):
         # Callers send a token, never a cookie: there is nothing that a foreign page could make a browser send.
         csrf.exempt(blueprint)
 

@@ -1,0 +1,102 @@
+"""How is something put on the desk of many events at once? As upon one event, in one transaction for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from dlq_console.errors import PayloadRefused
+from dlq_console.hub.actions import clean_actor
+from dlq_console.hub.desk import check_snooze, wanted_assignment
+from dlq_console.store import desk, queries
+from dlq_console.store.desk import Change
+from dlq_console.store.events import EventSummary
+from dlq_console.store.filters import EventFilter
+from dlq_console.store.queries import MAX_LIMIT
+from dlq_console.store.queries.routes import Accounts
+from dlq_console.store.store import Store
+
+#: So many events at once; whoever means more gives their cause to somebody.
+MOST = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Events that may be acted upon; `more` where there are more than MOST."""
+
+    events: tuple[EventSummary, ...] = ()
+    more: bool = False
+
+    @property
+    def ids(self) -> list[int]:
+        """Their ids."""
+        return [event.id for event in self.events]
+
+
+def chosen(store: Store, event_ids: Sequence[int], *, accounts: Accounts = None) -> Found:
+    """Events that were chosen one by one, as far as they exist and may be seen."""
+    known: dict[int, EventSummary] = {}
+    for begin in range(0, min(len(event_ids), MOST), MAX_LIMIT):
+        part = event_ids[begin : min(begin + MAX_LIMIT, MOST)]
+        known |= queries.summaries(store, part, accounts=accounts)
+    return Found(tuple(known.values()), len(event_ids) > MOST)
+
+
+def matching(store: Store, flt: EventFilter, *, accounts: Accounts = None) -> Found:
+    """The events of a filter.
+
+    Raises:
+        FilterError: the filter cannot be walked.
+    """
+    events: list[EventSummary] = []
+    cursor: str | None = ""
+    while cursor is not None and len(events) <= MOST:
+        page = queries.events_page(store, flt, cursor=cursor, limit=MAX_LIMIT, accounts=accounts)
+        events.extend(page.items)
+        cursor = page.next_cursor
+    return Found(tuple(events[:MOST]), len(events) > MOST or cursor is not None)
+
+
+def assign(store: Store, found: Found, to: str | None, *, due: datetime | None = None, actor: str) -> int:
+    """Let somebody see to events, or nobody; returns for how many that is new.
+
+    Raises:
+        PayloadRefused: there is no such person, or the person may not see one of the accounts, or the time is none.
+    """
+    who, wanted = clean_actor(actor), wanted_assignment(to, due)
+    name = wanted.assignee
+    for account in sorted({event.account for event in found.events}):
+        if name is not None and not desk.sees_account(store, name, account):
+            raise PayloadRefused(f"to: {name} may not see the account {account}; choose another person.")
+    with store.write() as connection:
+        return _new(desk.assign(store, connection, found.ids, wanted, actor=who))
+
+
+def tag(store: Store, found: Found, *, add: Iterable[str], remove: Iterable[str], actor: str) -> int:
+    """Stick tags to events and take others off; returns for how many that changes something.
+
+    Raises:
+        PayloadRefused: one is no tag, or an event would have more than it may.
+    """
+    who, added, removed = clean_actor(actor), desk.clean_tags(add), desk.clean_tags(remove)
+    with store.write() as connection:
+        changes = desk.change_tags(store, connection, found.ids, add=added, remove=removed, actor=who)
+    return _new(changes)
+
+
+def snooze(store: Store, found: Found, until: datetime | None, *, actor: str) -> int:
+    """Keep the dead ones among events out of sight until a moment, or bring them back; returns for how many that is new.
+
+    Raises:
+        PayloadRefused: the moment lies behind, or too far ahead.
+    """
+    who = clean_actor(actor)
+    check_snooze(until)
+    with store.write() as connection:
+        return _new(desk.snooze(store, connection, found.ids, until, actor=who))
+
+
+def _new(changes: Mapping[int, Change[Any]]) -> int:
+    return sum(change.happened for change in changes.values())

@@ -1,0 +1,1 @@
+"""What a hub can do, a class per subject; `hub/core.py` puts them together."""
