@@ -24,6 +24,8 @@ NAMES = (
     "celery_overhead",
     "soak",
     "dead_letters_page",
+    "triage_pages",
+    "bulk",
 )
 HERE = Path(__file__).parent
 

@@ -10,10 +10,13 @@ import click
 from sqlalchemy import make_url
 
 from dlq_console.cli.accounts import accounts, breakers
+from dlq_console.cli.bulk import bulk
 from dlq_console.cli.common import complain, exit_status, open_hub
 from dlq_console.cli.events import enqueue, events
+from dlq_console.cli.export import export
 from dlq_console.cli.interrupts import INTERRUPTED
 from dlq_console.cli.lanes import lanes
+from dlq_console.cli.nodes import nodes
 from dlq_console.cli.people import tokens, users
 from dlq_console.cli.processes import demo, scheduler, serve, worker
 from dlq_console.cli.rules import rules
@@ -62,9 +65,12 @@ for command in (
     scheduler,
     enqueue,
     events,
+    export,
+    bulk,
     accounts,
     breakers,
     lanes,
+    nodes,
     rules,
     users,
     tokens,

@@ -15,6 +15,7 @@ import click
 
 from dlq_console.errors import ConfigurationError, DLQError, PayloadRefused
 from dlq_console.hub.core import HubCore
+from dlq_console.hub.origins import Via, acting
 from dlq_console.logs import redacting_handler
 from dlq_console.runtime import Hub
 from dlq_console.store import queries
@@ -74,7 +75,8 @@ def open_hub(*, check_tables: bool = True) -> Iterator[Hub]:
     try:
         if check_tables:
             require_tables(hub)
-        yield hub
+        with acting(Via.CLI):
+            yield hub
     finally:
         hub.close()
 

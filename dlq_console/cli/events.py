@@ -10,16 +10,17 @@ from typing import Any
 import click
 
 from dlq_console.cli.common import actor, as_json, complain, moment, open_hub, print_table
+from dlq_console.cli.filters import filter_options, read_filter
 from dlq_console.errors import ActionNotAllowed, EventNotFound
 from dlq_console.hub.actions import LONGEST_AFTER
 from dlq_console.hub.known import check_kind
 from dlq_console.runtime import Hub
-from dlq_console.store import queries
+from dlq_console.store import desk, queries
 from dlq_console.store.canonical import LARGEST_PAYLOAD, decode_payload, encode_payload
+from dlq_console.store.desk import Marks
 from dlq_console.store.events import Attempt, AuditEntry, Event, EventSummary
-from dlq_console.store.filters import EventFilter
 from dlq_console.store.queries import MAX_LIMIT
-from dlq_console.store.states import READY, Reason, Status
+from dlq_console.store.states import READY
 from dlq_console.web.api.representation import event_json, page_json, to_text
 
 _HEADINGS = ("ID", "STATUS", "KIND", "ACCOUNT", "ENTITY", "TRIES", "CHANGED", "LAST ERROR")
@@ -97,33 +98,16 @@ def events() -> None:
 
 
 @events.command("list")
-@click.option("--kind", multiple=True, help="Any of these kinds; may repeat.")
-@click.option("--account", multiple=True, help="Any of these accounts; may repeat.")
-@click.option(
-    "--status",
-    multiple=True,
-    type=click.Choice([str(word) for word in Status]),
-    help="Any of these states; may repeat.",
-)
-@click.option(
-    "--reason",
-    multiple=True,
-    type=click.Choice([str(word) for word in Reason]),
-    help="Any of these reasons; may repeat.",
-)
-@click.option("--entity", default="", help="The whole entity id.")
-@click.option("--q", default="", help="Text anywhere in the last error.")
-@click.option("--since", default="", help="How long ago at most: 30m, 4h, 2d, 1w.")
-@click.option("--from", "from_", default="", help="Ended or created at or after: ISO 8601 with a zone.")
-@click.option("--to", default="", help="Ended or created before: ISO 8601 with a zone.")
+@filter_options
+@click.option("--sort", type=click.Choice(["oldest"]), default=None, help="Oldest first instead of newest.")
 @click.option(
     "--limit", default=50, type=click.IntRange(1, MAX_LIMIT), show_default=True, help="Most events."
 )
 @click.option("--cursor", default="", help="Where the page begins, as the page before said.")
 @as_json
-def list_events(limit: int, cursor: str, as_json: bool, from_: str, **asked: Any) -> None:
+def list_events(limit: int, cursor: str, as_json: bool, **asked: Any) -> None:
     """List events that match, newest first."""
-    flt = EventFilter.parse({**asked, "from": from_})
+    flt = read_filter(asked)
     with open_hub() as hub:
         page = queries.events_page(hub.store, flt, cursor=cursor, limit=limit)
         count = queries.count(hub.store, flt)
@@ -144,10 +128,11 @@ def show_event(event_id: int, as_json: bool) -> None:
     with open_hub() as hub:
         event = hub.get(event_id)
         attempts, audit = queries.attempts(hub.store, event_id), queries.audit(hub.store, event_id)
+        marks, notes = desk.marks(hub.store, [event_id])[event_id], desk.notes(hub.store, event_id)
     if as_json:
-        click.echo(to_text(event_json(event, attempts, audit)))
+        click.echo(to_text(event_json(event, attempts, audit, marks, notes)))
     else:
-        _print_event(event, attempts, audit)
+        _print_event(event, attempts, audit, marks)
 
 
 @events.command("reprocess")
@@ -186,6 +171,45 @@ def discard(event_ids: tuple[int, ...], note: str, as_json: bool) -> int:
     return _act(event_ids, as_json, lambda hub, event_id: hub.discard(event_id, actor=actor(), note=note))
 
 
+@events.command("restore")
+@_EVENT_IDS
+@click.option("--note", help="Why; kept in the audit.")
+@as_json
+def restore(event_ids: tuple[int, ...], note: str | None, as_json: bool) -> int:
+    """Take back the discard of events."""
+    return _act(event_ids, as_json, lambda hub, event_id: hub.restore(event_id, actor=actor(), note=note))
+
+
+@events.command("edit")
+@click.argument("event_id", metavar="ID", type=int)
+@click.option(
+    "--payload",
+    required=True,
+    help="The whole corrected payload: JSON, @FILE, or - for standard input. A mask (•••) where `events show` has one keeps "
+    "the hidden value.",
+)
+@click.option("--note", help="Why; kept in the audit.")
+@click.option(
+    "--even-if-newer",
+    is_flag=True,
+    help="Although a newer event of its entity exists, where its kind asks.",
+)
+@as_json
+def edit(event_id: int, payload: str, note: str | None, even_if_newer: bool, as_json: bool) -> int:
+    """Correct the payload of a dead event and send it: a new event takes its place."""
+    content = decode_payload(_read_payload(payload), exact=True)
+    with open_hub() as hub:
+        try:
+            new = hub.edit(event_id, content, actor=actor(), note=note, even_if_newer=even_if_newer)
+        except (EventNotFound, ActionNotAllowed) as error:
+            complain(f"Event {event_id}: {error}")
+            return 1
+    click.echo(
+        to_text(event_json(new)) if as_json else f"Event {new.id} takes its place; it is {new.status}."
+    )
+    return 0
+
+
 def _act(event_ids: tuple[int, ...], as_json: bool, act: Callable[[Hub, int], Event]) -> int:
     """Act on each event; one that refuses does not keep the others from it, but the exit status says so."""
     status = 0
@@ -214,8 +238,10 @@ def _row(event: EventSummary) -> tuple[object, ...]:
     )
 
 
-def _print_event(event: Event, attempts: Sequence[Attempt], audit: Sequence[AuditEntry]) -> None:
-    document = event_json(event)
+def _print_event(
+    event: Event, attempts: Sequence[Attempt], audit: Sequence[AuditEntry], marks: Marks
+) -> None:
+    document, due = event_json(event), moment(marks.due_at)
     waiting = event.waiting_until and f"{event.waiting_for} until {moment(event.waiting_until)}"
     if event.blocked_by is not None:
         waiting = f"event {event.blocked_by}, which stands before it in its lane"
@@ -233,6 +259,9 @@ def _print_event(event: Event, attempts: Sequence[Attempt], audit: Sequence[Audi
         "came in": moment(event.created_at),
         "ended": moment(event.finished_at),
         "sent again": event.duplicates or None,
+        "assigned to": marks.assignee and f"{marks.assignee}{f', due {due}' if due else ''}",
+        "tags": ", ".join(marks.tags) or None,
+        "snoozed to": moment(marks.snoozed_until),
         "key": event.idempotency_key,
         "payload": _json(document["payload"]),
         "result": document["result"] and _json(document["result"]),

@@ -22,15 +22,17 @@ TICK = 0.5
 #: A leader that was silent for so many periods of its step, or seconds, is followed by another.
 LEASE_PERIODS = 3
 SHORTEST_LEASE = 5.0
+#: Seconds for which a process that stops waits for a step that is running.
+PATIENCE = 5.0
 
 
 class Scheduler:
     """Runs the steps whose turn it is, as long as this process leads them."""
 
-    def __init__(self, hub: HubCore, steps: tuple[Step, ...] = STEPS) -> None:
+    def __init__(self, hub: HubCore, steps: tuple[Step, ...] = STEPS, *, owner: str = "") -> None:
         self._hub = hub
         self._steps = steps
-        self._owner = new_worker_id()
+        self._owner = owner or new_worker_id()
         self._next = {step.name: monotonic() for step in steps}
 
     def run_due_steps(self) -> None:
@@ -75,17 +77,29 @@ class Scheduler:
         leases.report(self._hub.store, step.name, self._owner, problem)
 
 
+def run_steps(hub: HubCore, stop: threading.Event, steps: tuple[Step, ...] = STEPS) -> None:
+    """Run every step until `stop` is set, those that take long turns in a thread of their own."""
+    owner = new_worker_id()
+    apart = Scheduler(hub, tuple(step for step in steps if step.apart), owner=owner)
+    beside = threading.Thread(
+        target=apart.run_until, args=(stop,), name="dlq-console-long-steps", daemon=True
+    )
+    beside.start()
+    Scheduler(hub, tuple(step for step in steps if not step.apart), owner=owner).run_until(stop)
+    beside.join(PATIENCE)
+
+
 class SchedulerThread:
     """The scheduler inside a worker process: starts at once, ends at `stop`."""
 
     def __init__(self, hub: HubCore) -> None:
         self._stop = threading.Event()
         self._thread = threading.Thread(
-            target=Scheduler(hub).run_until, args=(self._stop,), name="dlq-console-scheduler", daemon=True
+            target=run_steps, args=(hub, self._stop), name="dlq-console-scheduler", daemon=True
         )
         self._thread.start()
 
-    def stop(self, timeout: float = 5) -> None:
+    def stop(self, timeout: float = PATIENCE) -> None:
         """End it, waiting at most `timeout` seconds for a running step."""
         self._stop.set()
         self._thread.join(timeout)
@@ -100,6 +114,6 @@ def run_scheduler(hub: HubCore) -> int:
 
     signal.signal(signal.SIGTERM, ask_to_stop)
     signal.signal(signal.SIGINT, ask_to_stop)
-    Scheduler(hub).run_until(stop)
+    run_steps(hub, stop)
     hub.close()
     return 0

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dlq_console.hub import doors, expiry, services
+from dlq_console.hub import bulk_progress, doors, expiry, services
 from dlq_console.hub.core import HubCore
 from dlq_console.hub.endings import died
 from dlq_console.store import (
@@ -20,10 +20,13 @@ from dlq_console.store import (
     pruning,
     transitions,
 )
+from dlq_console.store.bulk import forgetting
 from dlq_console.store.shared_state import SqlState
 
 logger = logging.getLogger(__name__)
 
+#: For how long one turn of the bulk step goes on while there is something to do, in seconds.
+BULK_SECONDS = 2.0
 #: Chunks that one prune step deletes at most; what is left is for the next one.
 PRUNE_CHUNKS = 50
 
@@ -69,14 +72,16 @@ def count_groups(hub: HubCore) -> int:
 
 
 def prune(hub: HubCore) -> int:
-    """Delete old done and discarded events, and what is of no use without them. Returns how many events and marks.
+    """Delete old done and discarded events, and what is of no use without them. Returns how many events, marks and items.
 
-    Those are marks of `once` that no event left can need, and groups that have had no dead event for as long.
+    Those are marks of `once` that no event left can need, groups that have had no dead event for as long, and bulk runs
+    that were over for as long with their items.
     """
     days = hub.settings.retention_days
     groups.forget(hub.store, days=days)
     events = _in_chunks(lambda: pruning.prune(hub.store, days=days), pruning.CHUNK)
-    return events + _in_chunks(lambda: once.prune(hub.store, days=days), once.CHUNK)
+    items = _in_chunks(lambda: forgetting.forget(hub.store, days=days), forgetting.CHUNK)
+    return events + items + _in_chunks(lambda: once.prune(hub.store, days=days), once.CHUNK)
 
 
 def _in_chunks(delete: Callable[[], int], size: int) -> int:
@@ -105,19 +110,26 @@ def forget_workers(hub: HubCore) -> int:
     return presence.forget_dead(hub.store)
 
 
+def advance_bulk(hub: HubCore) -> int:
+    """Bring bulk runs on: freeze, let go, settle. Returns how many of their items moved."""
+    return bulk_progress.advance(hub, seconds=BULK_SECONDS)
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A periodic step. `every` is in seconds."""
+    """A periodic step. `every` is in seconds; one that takes long turns runs `apart`, so that no other waits for it."""
 
     name: str
     run: Callable[[HubCore], int]
     every: float
+    apart: bool = False
 
 
 STEPS = (
     Step("rescue", rescue, 3),
     Step("relay", relay, 1),
     Step("promote", promote, 2),
+    Step("bulk", advance_bulk, 1, apart=True),
     Step("expire", expire, 15),
     Step("settle_doors", settle_doors, 30),
     Step("take_snapshot", take_snapshot, 2),

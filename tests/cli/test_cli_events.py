@@ -47,7 +47,8 @@ def test_an_event_goes_in_is_read_and_comes_to_an_end(process: ProcessLine) -> N
     said = process.succeed("events", "discard", 1, "--note", "not needed any more")
     assert said.output == "Event 1 is discarded.\n"
     (entry,) = process.succeed("events", "show", 1, "--json").json["audit"]
-    assert (entry["actor"], entry["note"]) == (f"cli:{getpass.getuser()}", "not needed any more")
+    assert (entry["actor"], entry["via"]) == (f"cli:{getpass.getuser()}", "cli")
+    assert entry["note"] == "not needed any more"
 
 
 def test_the_same_event_again_is_told_to_exist(run: CommandLine) -> None:
@@ -106,6 +107,24 @@ def test_a_list_is_a_table_for_people_and_the_answer_of_the_api_for_programs(bot
     assert (listed["count"], listed["count_capped"]) == (2, False)
     second = both.succeed("events", "list", "--json", "--cursor", listed["next_cursor"]).json
     assert [item["id"] for item in second["items"]] == [event_id]
+
+
+def test_a_list_takes_every_filter_of_the_pages(run: CommandLine) -> None:
+    first, second = dead_letter(run, "8841"), dead_letter(run, "8842")
+    for arguments, expected in (
+        (("--class", "permanent"), [second, first]),
+        (("--class", "auth"), []),
+        (("--sort", "oldest"), [first, second]),
+        (("--attempts", "1+"), [second, first]),
+        (("--attempts", "2+"), []),
+        (("--payload", "customer=5521", "--payload", "city=Santos"), []),
+        (("--assignee", "-"), [second, first]),
+        (("--tag", "tax"), []),
+        (("--snoozed", "only"), []),
+        (("--at", "2026-01-01T00:00Z"), []),
+    ):
+        items = run.succeed("events", "list", "--status", "dead", "--json", *arguments).json["items"]
+        assert [item["id"] for item in items] == expected, arguments
 
 
 def test_a_list_says_where_it_goes_on(run: CommandLine) -> None:
@@ -200,3 +219,33 @@ def test_an_event_is_reprocessed_after_a_newer_one_only_on_purpose(run: CommandL
     assert "even_if_newer" in refused.errors
     said = run.succeed("events", "reprocess", old.id, "--even-if-newer")
     assert said.output == f"Event {old.id} is pending.\n"
+
+
+def test_a_payload_is_corrected_and_a_discard_taken_back(run: CommandLine, tmp_path: Path) -> None:
+    dead = dead_letter(run)
+    corrected = tmp_path / "corrected.json"
+    corrected.write_text('{"api_key": "•••", "customer": 5521, "total": 12.50}', encoding="utf-8")
+    said = run.succeed("events", "edit", dead, "--payload", f"@{corrected}", "--note", "customer was missing")
+    assert said.output == f"Event {dead + 1} takes its place; it is pending.\n"
+    shown = run.succeed("events", "show", dead + 1, "--json").json
+    assert shown["payload"] == {"api_key": "•••", "customer": 5521, "total": 12.5}
+    assert (shown["parent_id"], shown["audit"][0]["note"]) == (dead, "customer was missing")
+    again = run("events", "edit", dead, "--payload", "{}")
+    assert (again.status, again.sentence) == (
+        1,
+        f"Event {dead}: The event is discarded; edit is not allowed now.",
+    )
+    run.succeed("events", "discard", dead + 1, "--note", "not needed")
+    assert run.succeed("events", "restore", dead + 1).output == f"Event {dead + 1} is pending.\n"
+    refused = run("events", "restore", dead)
+    assert (refused.status, refused.sentence) == (
+        1,
+        f"Event {dead}: Its edited payload is event {dead + 1}; go on with that one.",
+    )
+
+
+def test_a_payload_that_cannot_be_saved_is_wrong_usage(run: CommandLine) -> None:
+    dead = dead_letter(run)
+    for payload in ("{", '{"api_key": "•••"}', '{"other": "•••"}'):
+        refused = run("events", "edit", dead, "--payload", payload)
+        assert (refused.status, refused.sentence.startswith("payload")) == (2, True)

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dlq_console import Event, Hub, Policy, Run
+from dlq_console import Event, Hub, PermanentError, Policy, Run
 
 #: Fast enough that three attempts are over within a second.
 FAST = Policy(max_attempts=3, base_delay=0.05, max_delay=0.1, timeout=30)
@@ -185,3 +185,18 @@ def writes_everywhere(_event: Event) -> None:
 @hub.handler("forks", policy=FAST)
 def forks(_event: Event) -> None:
     os.fork()
+
+
+@hub.handler("refused", policy=FAST)
+def refused(_event: Event) -> None:
+    raise PermanentError("not registered")
+
+
+@hub.precheck("refused")
+def would_pass(event: Event, run: Run) -> str:
+    """Asked the first time it answers, after that it ends its process."""
+    folder = _note(event, f"asked{len(list(Path(event.payload['folder']).glob('asked*')))}")
+    if len(list(folder.glob("asked*"))) > 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    assert run.remaining() > 0
+    return "likely"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from sqlalchemy import RowMapping
 
 from dlq_console.hub.core import HubCore
-from dlq_console.workers.scheduler import SHORTEST_LEASE, Scheduler, SchedulerThread
+from dlq_console.workers.scheduler import SHORTEST_LEASE, Scheduler, SchedulerThread, run_steps
 from dlq_console.workers.steps import STEPS, Step
 from tests.services.process import wait_until
 from tests.services.reaper import kill_group
@@ -76,6 +76,26 @@ def test_step_runs_again_only_after_its_period(sqlite_table: Table) -> None:
     for _ in range(5):
         scheduler.run_due_steps()
     assert ran == ["rare"]
+
+
+def test_step_that_takes_long_turns_holds_up_no_other(sqlite_table: Table) -> None:
+    inside, ran, stop = threading.Event(), threading.Event(), threading.Event()
+
+    def takes_long(_hub: HubCore) -> int:
+        inside.set()
+        return int(ran.wait(SOON))
+
+    def short() -> None:
+        if inside.is_set():
+            ran.set()
+
+    steps = (Step("long", takes_long, 0, apart=True), _step("short", short))
+    thread = threading.Thread(target=run_steps, args=(sqlite_table.hub, stop, steps))
+    thread.start()
+    assert ran.wait(SOON / 2)
+    stop.set()
+    thread.join(SOON)
+    assert _led_by(sqlite_table) == {}
 
 
 def test_scheduler_that_ends_lets_another_one_lead_at_once(table: Table) -> None:

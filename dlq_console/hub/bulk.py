@@ -1,0 +1,292 @@
+"""How does somebody do one thing to many dead events? Look what it would do, begin it, watch it, stop it.
+
+A start returns at once; `bulk_progress.advance`, a step of the workers, does the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dlq_console.errors import ActionNotAllowed, EventNotFound, PayloadRefused
+from dlq_console.hub import selection_tokens
+from dlq_console.hub.actions import clean_actor, clean_note
+from dlq_console.hub.bulk_rules import kind_facts
+from dlq_console.hub.bulk_terms import Terms, check_action, check_chosen, dead_only
+from dlq_console.hub.methods.base import HubBase
+from dlq_console.hub.selection_tokens import Previewed
+from dlq_console.store import presence, queries
+from dlq_console.store.bulk import items, previews, runs, selections, waiting
+from dlq_console.store.bulk.items import BulkItem, ItemPage, ItemState, Refusal
+from dlq_console.store.bulk.previews import Facts, Part
+from dlq_console.store.bulk.runs import ACTIONS, BulkRun, Cause, RunState, Verb
+from dlq_console.store.bulk.selections import MOST_CHOSEN, Selection
+from dlq_console.store.events import EventSummary
+from dlq_console.store.filters import EventFilter
+from dlq_console.store.queries import Count
+from dlq_console.store.queries.counts import ZERO
+from dlq_console.store.queries.routes import Accounts
+from dlq_console.store.states import Action
+
+__all__ = [
+    "ACTIONS",
+    "MAX_ITEMS",
+    "MOST_CHOSEN",
+    "Bulk",
+    "BulkItem",
+    "BulkRun",
+    "Cause",
+    "ItemPage",
+    "ItemState",
+    "Part",
+    "Preview",
+    "Refusal",
+    "RunState",
+    "Verb",
+]
+
+#: From so many events on, whoever acts says why.
+NOTE_ABOVE = 10
+#: Most items on one page.
+MAX_ITEMS = items.MAX_LIMIT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview(Facts):
+    """What a run would do; nothing has been done.
+
+    Attributes:
+        sample: the newest of its events.
+        selection_token: means exactly this selection at the start; None where the hub has no DLQ_SECRET_KEY to sign with.
+    """
+
+    sample: tuple[EventSummary, ...]
+    selection_token: str | None
+
+
+class Bulk:
+    """One act upon many events; `hub.bulk`."""
+
+    def __init__(self, hub: HubBase) -> None:
+        self._hub = hub
+
+    def preview(
+        self,
+        action: str,
+        flt: EventFilter | None = None,
+        *,
+        ids: Sequence[int] = (),
+        actor: str,
+        accounts: Accounts = None,
+    ) -> Preview:
+        """What doing that to all dead events of a filter, or to those of these ids, would mean.
+
+        Raises:
+            PayloadRefused: that is no action of a bulk run, or no selection.
+        """
+        check_action(action)
+        selection = self._selection(flt, ids, accounts)
+        careful = action == Action.REPROCESS
+        found = previews.facts(self._hub.store, selection, kind_facts(self._hub), careful=careful)
+        missing = len(selection.event_ids) - found.looked if selection.flt is None else 0
+        refused = {**found.refused, Refusal.GONE: missing} if missing else found.refused
+        values = {name: getattr(found, name) for name in Facts.__slots__}
+        sample = queries.summaries(self._hub.store, found.sample_ids)
+        return Preview(
+            **(values | {"refused": refused}),
+            sample=tuple(sample[event_id] for event_id in found.sample_ids if event_id in sample),
+            selection_token=self._sign(selection, action, found.count, actor),
+        )
+
+    def start(
+        self,
+        action: str,
+        flt: EventFilter | None = None,
+        *,
+        ids: Sequence[int] = (),
+        actor: str,
+        note: str | None = None,
+        rate: float | None = None,
+        canary: Sequence[int] | bool | None = None,
+        stop_share: float | None = None,
+        window: int | None = None,
+        selection_token: str | None = None,
+        accounts: Accounts = None,
+    ) -> int:
+        """Begin a run; returns its id at once, that of the first one when the same token is sent twice.
+
+        Args:
+            action: "reprocess" or "discard".
+            flt: which dead events; not needed with a token.
+            ids: or these.
+            actor: who asks for it.
+            note: why; needed for a discard and above NOTE_ABOVE events.
+            rate: items per second; None as fast as the window allows.
+            canary: sizes of the first stages, True for 1, 10, 100; their items get one attempt each, and a stage begins
+                when all of the one before have ended.
+            stop_share: share of ended items that died again, 0 to 1, above which it stops by itself; None for 0.2.
+            window: how many may be let go and not ended at once; None for 100.
+            selection_token: of the preview that was looked at; binds its events and its moment.
+            accounts: those that the caller may act upon; None for all.
+
+        Raises:
+            PayloadRefused: an argument is wrong, or the token is not valid (any more).
+        """
+        check_action(action)
+        terms = Terms(rate=rate, canary=canary, stop_share=stop_share, window=window).columns(action)
+        actor, note = clean_actor(actor), clean_note(note)
+        expected: int | None = None
+        if selection_token is None:
+            selection = self._selection(flt, ids, accounts)
+        else:
+            previewed = self._previewed(selection_token, action, flt, ids, actor)
+            # What the caller may act upon is what counts now.
+            selection, expected = replace(previewed.selection, accounts=accounts), previewed.expected
+        if note is None and (action == Action.DISCARD or self._is_many(selection)):
+            raise PayloadRefused("note: say why; it is kept in the audit.")
+        values = {
+            "action": action,
+            "actor": actor,
+            "note": note,
+            "expected": expected,
+            "selection_token": selection_token and selection_tokens.fingerprint(selection_token),
+        }
+        return runs.insert(self._hub.store, selection, values | terms)
+
+    def get(self, run_id: int, *, accounts: Accounts = None) -> BulkRun:
+        """One run as it stands, with what it waits for and what arrived too late for it.
+
+        Raises:
+            EventNotFound: there is no such run, or it concerns accounts that the caller may not see.
+        """
+        run = self._visible(run_id, accounts)
+        return runs.shown(run, late=self._late(run), limited_by=waiting.limited_by(self._hub.store, run))
+
+    def listed(self, *, accounts: Accounts = None) -> list[BulkRun]:
+        """The newest runs that the caller may see."""
+        return [run for run in runs.listed(self._hub.store) if _may_see(run, accounts)]
+
+    def items(
+        self,
+        run_id: int,
+        state: str,
+        *,
+        cursor: str = "",
+        limit: int = 50,
+        accounts: Accounts = None,
+    ) -> ItemPage:
+        """Events of a run in one state, in the order in which they are let go.
+
+        Raises:
+            EventNotFound: there is no such run.
+            PayloadRefused: there is no such state.
+            FilterError: the cursor is none of this list.
+        """
+        self._visible(run_id, accounts)
+        if state not in set(ItemState):
+            raise PayloadRefused(f"state: write one of {', '.join(ItemState)}.")
+        return items.page(
+            self._hub.store,
+            run_id,
+            ItemState(state),
+            cursor=cursor,
+            limit=max(1, min(limit, MAX_ITEMS)),
+        )
+
+    def pause(
+        self, run_id: int, *, actor: str, note: str | None = None, accounts: Accounts = None
+    ) -> BulkRun:
+        """Let nothing more go; what was let go runs to its end.
+
+        Raises:
+            EventNotFound: there is no such run.
+            ActionNotAllowed: it is over, or stands still already.
+        """
+        return self._act(run_id, "pause", actor, note, accounts)
+
+    def resume(
+        self, run_id: int, *, actor: str, note: str | None = None, accounts: Accounts = None
+    ) -> BulkRun:
+        """Go on with a paused or stopped run; as `pause`."""
+        return self._act(run_id, "resume", actor, note, accounts)
+
+    def cancel(
+        self, run_id: int, *, actor: str, note: str | None = None, accounts: Accounts = None
+    ) -> BulkRun:
+        """End a run: what was not let go stays dead; as `pause`."""
+        return self._act(run_id, "cancel", actor, note, accounts)
+
+    def _act(self, run_id: int, verb: Verb, actor: str, note: str | None, accounts: Accounts) -> BulkRun:
+        self._visible(run_id, accounts)
+        if not runs.act(self._hub.store, run_id, verb, actor=clean_actor(actor), note=clean_note(note)):
+            run = self._visible(run_id, accounts)
+            raise ActionNotAllowed(
+                f"The bulk run {run_id} is {run.state}; {verb} is not allowed now.",
+                status=run.state,
+                action=verb,
+            )
+        return self.get(run_id, accounts=accounts)
+
+    def _visible(self, run_id: int, accounts: Accounts) -> BulkRun:
+        run = runs.get(self._hub.store, run_id)
+        if run is None or not _may_see(run, accounts):
+            raise EventNotFound(f"There is no bulk run {run_id}; `bulk status` lists those that exist.")
+        return run
+
+    def _selection(self, flt: EventFilter | None, ids: Sequence[int], accounts: Accounts) -> Selection:
+        cut_at = previews.now(self._hub.store)
+        if flt is None:
+            return Selection(flt=None, event_ids=check_chosen(ids), cut_at=cut_at, accounts=accounts)
+        if ids:
+            raise PayloadRefused("filter: give a filter or ids, not both.")
+        pinned = selections.pinned(dead_only(flt), cut_at)
+        return Selection(flt=pinned, cut_at=cut_at, accounts=accounts)
+
+    def _sign(self, selection: Selection, action: str, count: Count, actor: str) -> str | None:
+        secret_key = self._hub.settings.secret_key
+        if not secret_key:
+            return None
+        previewed = Previewed(selection, action, None if count.capped else count.number)
+        return selection_tokens.sign(secret_key, previewed, clean_actor(actor))
+
+    def _previewed(
+        self, token: str, action: str, flt: EventFilter | None, ids: Sequence[int], actor: str
+    ) -> Previewed:
+        previewed = selection_tokens.read(self._hub.settings.secret_key or "none", token, actor)
+        selection = previewed.selection
+        same = flt is None or selections.pinned(dead_only(flt), selection.cut_at) == selection.flt
+        if previewed.action != action or not same or (ids and tuple(ids) != selection.event_ids):
+            raise PayloadRefused(
+                "selection_token: it was made for something else than this request; preview the selection again."
+            )
+        return previewed
+
+    def _is_many(self, selection: Selection) -> bool:
+        if selection.flt is None:
+            return len(selection.event_ids) > NOTE_ABOVE
+        cap = NOTE_ABOVE + 1
+        count = queries.count(self._hub.store, selection.flt, accounts=selection.accounts, cap=cap)
+        return count.number > NOTE_ABOVE or count.capped
+
+    def _late(self, run: BulkRun) -> Count:
+        if run.filter is None:
+            return ZERO
+        late = self.late_filter(run)
+        return ZERO if late is None else queries.count(self._hub.store, late, accounts=run.accounts)
+
+    def has_workers(self) -> bool:
+        """Whether any worker is there to bring runs on."""
+        return presence.slots(self._hub.store) > 0
+
+    def late_filter(self, run: BulkRun) -> EventFilter | None:
+        """The filter that lists what ended too late to be part of a run; None where it was chosen one by one."""
+        flt = run.selection.flt
+        if flt is None or flt.at is not None or (flt.to is not None and flt.to <= run.cut_at):
+            return None
+        return selections.late_arrivals(flt, run.cut_at)
+
+
+def _may_see(run: BulkRun, accounts: Accounts) -> bool:
+    if accounts is None:
+        return True
+    return run.accounts is not None and set(run.accounts) <= set(accounts)

@@ -1,0 +1,173 @@
+"""Which fields do requests and answers about bulk runs have?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from marshmallow import Schema, fields, validate
+
+from dlq_console.hub.actions import NOTE_LIMIT
+from dlq_console.hub.bulk import ACTIONS, MAX_ITEMS, ItemState, RunState
+from dlq_console.web.api.schemas import BodySchema, EventSummarySchema
+
+
+def _about(text: str) -> dict[str, str]:
+    return {"description": text}
+
+
+def _count(text: str, *, null: bool = False) -> fields.Integer:
+    return fields.Integer(allow_none=null, metadata=_about(text))
+
+
+def _time(text: str) -> fields.Field[Any]:
+    return fields.AwareDateTime(format="iso", allow_none=True, metadata=_about(text))
+
+
+def _text(text: str, *, null: bool = False) -> fields.String:
+    return fields.String(allow_none=null, metadata=_about(text))
+
+
+class BulkSchema(BodySchema):
+    """One thing to be done to many dead events."""
+
+    action = fields.String(required=True, validate=validate.OneOf(list(ACTIONS)))
+    filter = fields.Raw(
+        metadata=_about("The dead events: an object of parameters as in GET /events, or a query string.")
+    )
+    ids = fields.List(fields.Integer(strict=True), metadata=_about("Or these; not together with a filter."))
+    note = fields.String(
+        allow_none=True,
+        validate=validate.Length(max=NOTE_LIMIT),
+        metadata=_about("Why; needed for a discard and above 10 events."),
+    )
+    rate = fields.Float(allow_none=True, metadata=_about("Items per second."))
+    canary = fields.Raw(
+        allow_none=True, metadata=_about("Sizes of the first stages, such as [1, 10, 100]; true for these.")
+    )
+    stop_share = fields.Float(
+        allow_none=True, metadata=_about("Share that died again, 0 to 1, above which it stops; 0.2.")
+    )
+    window = fields.Integer(
+        strict=True,
+        allow_none=True,
+        metadata=_about("How many may be let go and not ended at once; 100."),
+    )
+    dry_run = fields.Boolean(load_default=False, metadata=_about("Only tell what it would do."))
+    selection_token = _text("Of the dry run that was looked at: means exactly its events.", null=True)
+
+
+class PartSchema(Schema):
+    """One sort of events in a selection."""
+
+    name = _text("A kind, an account, or the fingerprint of a cause.")
+    label = _text("What people read: the name, or the error of one of them.")
+    number = _count("How many.")
+
+
+class PreviewSchema(Schema):
+    """What a bulk run would do."""
+
+    count = _count("How many events.")
+    count_capped = fields.Boolean(metadata=_about("There are more."))
+    looked = _count("How many of them, the newest, the other figures are about.")
+    by_kind = fields.List(fields.Nested(PartSchema))
+    by_account = fields.List(fields.Nested(PartSchema))
+    by_error = fields.List(fields.Nested(PartSchema))
+    sample = fields.List(fields.Nested(EventSummarySchema))
+    refused = fields.Dict(
+        keys=fields.String(),
+        values=fields.Integer(),
+        metadata=_about(
+            "Cause -> how many would not be let go: in_doubt, superseded, stale, not_dead, gone."
+        ),
+    )
+    warned = fields.Dict(
+        keys=fields.String(),
+        values=fields.Integer(),
+        metadata=_about(
+            "How many would be let go, but are too_old, blocked in a lane, or wait: breaker_open."
+        ),
+    )
+    close_look = _count(
+        "superseded, stale and blocked were looked for among so many of them; null for among all.", null=True
+    )
+    selection_token = _text("Begins a run over exactly these events; for an hour.", null=True)
+
+
+class BulkStartedSchema(Schema):
+    """A run that has begun."""
+
+    id = fields.Integer()
+
+
+class BulkRunSchema(Schema):
+    """A bulk run."""
+
+    id = fields.Integer()
+    action = _text("What is done.")
+    filter = _text("What it selected, as a query string.", null=True)
+    actor = _text("Who began it.")
+    acted_by = _text("Who paused, resumed or cancelled it last.", null=True)
+    note = _text("Why.", null=True)
+    state = fields.String(validate=validate.OneOf(list(RunState)))
+    cause = _text("Why it stands still: person, drift or died_again.", null=True)
+    limited_by = _text("What it waits for: closed, lane, stage, window or rate.", null=True)
+    created_at = _time("When it was begun.")
+    cut_at = _time("What ended later is not part of it.")
+    frozen_at = _time("Since when its selection is whole.")
+    finished_at = _time("When it was over.")
+    expected = _count("How many the preview counted.", null=True)
+    drift = _count("By how many the selection differs from that.", null=True)
+    late = _count("How many ended too late to be part of it.")
+    late_capped = fields.Boolean(metadata=_about("There are more."))
+    total = _count("How many events it has.")
+    done = _count("How many of them have come to an end.")
+    released = _count("Let go, not ended.")
+    remaining = _count("Not let go.")
+    succeeded = _count("Done; of a discard, put aside.")
+    died_same = _count("Dead again of the same error.")
+    died_different = _count("Dead again of another error.")
+    refused = _count("Not let go, with a cause.")
+    rate = fields.Float(allow_none=True)
+    window = fields.Integer()
+    stages = fields.List(fields.Integer())
+    stage = _count("In which it is, from 0; as many as there are stages once they are over.")
+    stop_share = fields.Float(allow_none=True)
+    eta_seconds = fields.Float(allow_none=True, metadata=_about("Until its end, at the speed so far."))
+
+
+class BulkRunsSchema(Schema):
+    """Bulk runs, newest first."""
+
+    items = fields.List(fields.Nested(BulkRunSchema))
+
+
+class BulkItemsQuerySchema(Schema):
+    """Which items are asked for."""
+
+    state = fields.String(load_default="refused", validate=validate.OneOf(list(ItemState)))
+    cursor = fields.String(load_default="")
+    limit = fields.Integer(load_default=50, validate=validate.Range(1, MAX_ITEMS))
+
+
+class BulkItemSchema(Schema):
+    """One event of a run."""
+
+    event_id = fields.Integer()
+    position = _count("Items are let go in this order.")
+    state = fields.String(validate=validate.OneOf(list(ItemState)))
+    cause = _text("Why it was refused.", null=True)
+    released_at = _time("When it was let go.")
+    ended_at = _time("When it was seen to have ended.")
+    kind = _text("Of its event.", null=True)
+    account = _text("Of its event.", null=True)
+    entity_id = _text("Of its event.", null=True)
+    status = _text("Of its event, now.", null=True)
+    last_error = _text("Of its event, now.", null=True)
+
+
+class BulkItemsSchema(Schema):
+    """Items in the order in which they are let go."""
+
+    items = fields.List(fields.Nested(BulkItemSchema))
+    next_cursor = _text("Where the next page begins.", null=True)

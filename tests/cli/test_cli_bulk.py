@@ -1,0 +1,91 @@
+"""Does `dlq-console bulk` do what the API does?"""
+
+from __future__ import annotations
+
+import pytest
+
+from dlq_console import Hub, PermanentError
+from dlq_console.hub import bulk_progress
+from dlq_console.settings import read_settings
+from dlq_console.store.events import Event
+from tests.cli.running import CommandLine
+
+
+def dead_letters(run: CommandLine, number: int) -> Hub:
+    """A hub with so many dead letters, whose handler works from now on."""
+    hub = Hub(read_settings(database_url=run.settings["DLQ_DATABASE_URL"]))
+    registered: list[bool] = []
+
+    @hub.handler("order.create")
+    def create(_event: Event) -> None:
+        if not registered:
+            raise PermanentError("Customer 5521 is not registered.")
+
+    for entity in range(number):
+        hub.enqueue(
+            "order.create", account="filial-sp", entity_id=str(entity), payload={"order": {"number": entity}}
+        )
+    hub.run_due()
+    registered.append(True)
+    return hub
+
+
+def finish(hub: Hub) -> None:
+    while bulk_progress.advance(hub):
+        hub.run_due()
+    hub.close()
+
+
+def test_a_run_is_tried_started_and_shown(both: CommandLine) -> None:
+    hub = dead_letters(both, 3)
+    tried = both.succeed("bulk", "start", "reprocess", "--account", "filial-sp", "--dry-run").output
+    assert "3 dead events. Nothing was done." in tried
+    assert "Customer 5521 is not registered." in tried
+    assert both.succeed("bulk", "status", "--json").json == {"items": []}
+    said = both.succeed("bulk", "start", "reprocess", "--account", "filial-sp", "--canary", "1,2").output
+    assert said == "Bulk run 1 has begun: bulk status 1\n"
+    finish(hub)
+    run = both.succeed("bulk", "status", 1, "--json").json
+    assert (run["state"], run["succeeded"], run["stages"]) == ("done", 3, [1, 2])
+    assert run["actor"].startswith("cli:")
+    assert "succeeded   3" in both.succeed("bulk", "status", 1).output
+    assert "reprocess" in both.succeed("bulk", "status").output
+
+
+def test_a_run_over_a_field_of_the_payload_or_over_ids_touches_nothing_else(run: CommandLine) -> None:
+    hub = dead_letters(run, 4)
+    run.succeed("bulk", "start", "reprocess", "--payload", "order.number=2")
+    run.succeed("bulk", "start", "reprocess", "--id", 1, "--id", 2)
+    bulk_progress.advance(hub), bulk_progress.advance(hub)
+    hub.run_due()
+    assert [hub.get(event_id).status for event_id in (1, 2, 3, 4)] == ["done", "done", "done", "dead"]
+    hub.close()
+
+
+def test_a_run_is_paused_resumed_and_cancelled(run: CommandLine) -> None:
+    dead_letters(run, 1).close()
+    run.succeed("bulk", "start", "discard", "--all", "--note", "test orders")
+    assert run.succeed("bulk", "pause", 1, "--note", "lunch").output == "Bulk run 1 is paused.\n"
+    refused = run("bulk", "pause", 1)
+    assert (refused.status, refused.sentence) == (1, "The bulk run 1 is paused; pause is not allowed now.")
+    assert run.succeed("bulk", "resume", 1, "--json").json["state"] == "freezing"
+    assert run.succeed("bulk", "cancel", 1).output == "Bulk run 1 is cancelled.\n"
+    assert run("bulk", "status", 7).status == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ([], "Say which events"),
+        (["--kind", "order.create", "--id", "1"], "not both"),
+        (["--all", "--canary", "a"], "write sizes such as"),
+        (["--all", "--window", "0"], "window: write a whole number"),
+        (["--payload", "number"], "write PATH=VALUE"),
+        (["--since", "soon"], "since: write a number"),
+    ],
+)
+def test_what_cannot_be_meant_is_wrong_usage(run: CommandLine, options: list[str], sentence: str) -> None:
+    refused = run("bulk", "start", "reprocess", *options)
+    assert refused.status == 2
+    assert sentence in refused.errors
+    assert run.succeed("bulk", "status", "--json").json == {"items": []}
