@@ -7,15 +7,37 @@ from jinja2 import StrictUndefined
 
 from dlq_console.runtime import Hub
 from dlq_console.settings import assets_path
-from dlq_console.web import api, assets, auth, errors, health_probes, hub, i18n, security, templating
+from dlq_console.web import (
+    api,
+    assets,
+    auth,
+    errors,
+    health_probes,
+    hub,
+    i18n,
+    origins,
+    security,
+    templating,
+    visible,
+)
+from dlq_console.web.acts import acts
+from dlq_console.web.audit import audit
+from dlq_console.web.bulk import bulk
+from dlq_console.web.desk_acts import desk_acts
 from dlq_console.web.door_acts import door_acts
+from dlq_console.web.edit import edit
 from dlq_console.web.events import events
+from dlq_console.web.export import export
 from dlq_console.web.fragments import fragments
 from dlq_console.web.groups import groups
 from dlq_console.web.health import health
 from dlq_console.web.preferences import preferences
+from dlq_console.web.reveal import reveals
 from dlq_console.web.rules import rules
+from dlq_console.web.search import search
 from dlq_console.web.triage import triage
+from dlq_console.web.views import views
+from dlq_console.web.work import my_work
 
 
 def create_app(runtime: Hub) -> Flask:
@@ -32,16 +54,30 @@ def create_app(runtime: Hub) -> Flask:
     app.extensions[hub.EXTENSION] = runtime
 
     security.install(app, trusted_proxies=settings.trusted_proxies)
+    origins.install(app)
     auth.limiter.init_app(app)
     i18n.install(app)
     templating.install(app)
     errors.install(app)
+    visible.install(app)
     assets.install(app, assets_path("static"))
 
     app.register_blueprint(auth.auth)  # /login, /logout
     app.register_blueprint(triage)  # /, /dead-letters, /events
+    app.register_blueprint(search)  # /search
+    app.register_blueprint(views)  # /views
+    app.register_blueprint(export)  # /export/<list>.csv, .json
+    app.register_blueprint(bulk)  # /bulk, /bulk/<id>
     app.register_blueprint(groups)  # /groups, /groups/<fingerprint>
     app.register_blueprint(events)  # /events/<id> and what can be done there
+    app.register_blueprint(reveals)  # /events/<id>/reveal, /events/<id>/payload.json
+    app.register_blueprint(
+        desk_acts
+    )  # /events/<id>/assign, tag, notes, snooze; /groups/<fingerprint>/assign, note
+    app.register_blueprint(my_work)  # /work
+    app.register_blueprint(audit)  # /audit
+    app.register_blueprint(acts)  # /events/<id>/cancel-send, /restore, /precheck
+    app.register_blueprint(edit)  # /events/<id>/edit
     app.register_blueprint(door_acts)  # /accounts/pause, /accounts/resume, /breakers/reset
     app.register_blueprint(rules)  # /rules
     app.register_blueprint(health)  # /health/breakers, /health/bulkheads

@@ -78,12 +78,45 @@ _BY_REASON: dict[str, _Pair] = {
         lazy_gettext("A person decided that it shall not be sent."),
         lazy_gettext("There is nothing to do; the history says who did it and why."),
     ),
+    Reason.EDITED: (
+        lazy_gettext(
+            "Its payload was corrected; another event holds the corrected one and stands in its place."
+        ),
+        lazy_gettext("There is nothing to do here; look at that event."),
+    ),
     Reason.SUPERSEDED: (
         lazy_gettext("Sent after the newer one, it would have undone what that one did."),
         lazy_gettext(
             "There is nothing to do, unless the newer one is a dead letter: then reprocess that one."
         ),
     ),
+}
+
+#: What is better known where the rules have said what the last error was.
+_BY_VERDICT: dict[tuple[str, str], _Pair] = {
+    (Reason.EXHAUSTED, "rate_limited"): (
+        lazy_gettext("Each time the ERP asked for fewer calls."),
+        lazy_gettext("Reprocess it at a quieter time; nothing needs to be corrected."),
+    ),
+    (Reason.EXHAUSTED, "auth"): (
+        lazy_gettext("The ERP refused the log-in of this account each time."),
+        lazy_gettext("Correct the credentials, then reprocess."),
+    ),
+    (Reason.PERMANENT, "auth"): (
+        lazy_gettext("The ERP does not let this account do it."),
+        lazy_gettext("Give the account the right to it in the ERP, then reprocess."),
+    ),
+    (Reason.PERMANENT, "duplicate"): (
+        lazy_gettext("The ERP says that it has it already."),
+        lazy_gettext(
+            "Look in the ERP: if it is the same record, discard this event; if it is another one, correct it there, then reprocess."
+        ),
+    ),
+}
+#: The same for one that will be tried again.
+_RETRIED: dict[str, LazyString] = {
+    "rate_limited": lazy_gettext("The ERP asked for fewer calls."),
+    "auth": lazy_gettext("The session at the ERP had lapsed; the next attempt logs in anew."),
 }
 
 #: What a class of error means, whatever follows from it.
@@ -168,7 +201,7 @@ def advice_on_page(event: EventSummary, *, answered: bool, asks: bool) -> Advice
             ),
         )
     if event.reason != Reason.IN_DOUBT or event.status != Status.DEAD:
-        return said
+        return _by_verdict(event) or said
     if event.verdict == "duplicate":
         meaning = gettext(
             "The ERP says that it has it already; whether that is this one, nobody has checked."
@@ -182,6 +215,20 @@ def advice_on_page(event: EventSummary, *, answered: bool, asks: bool) -> Advice
         )
         return Advice(meaning, said.remedy)
     return said
+
+
+def _by_verdict(event: EventSummary) -> Advice | None:
+    """What the rules have said of the last error, where that tells more than the reason does."""
+    verdict = event.verdict or ""
+    if event.status == Status.FAILED and verdict in _RETRIED:
+        return Advice(
+            str(_RETRIED[verdict]), gettext("There is nothing to do: the next attempt comes by itself.")
+        )
+    known = event.status == Status.DEAD and (event.reason or "", verdict)
+    if not known or known not in _BY_VERDICT:
+        return None
+    meaning, remedy = _BY_VERDICT[known]
+    return Advice(str(meaning), str(remedy))
 
 
 def in_short(event: Listed) -> str:

@@ -79,7 +79,7 @@ class Display:
         """A moment in every way a page shows it; the short one to the second with `exact`."""
         local = moment.astimezone(self.zone)
         return Stamp(
-            machine=moment.isoformat(timespec="seconds"),
+            machine=moment.isoformat(timespec="seconds").replace("+00:00", "Z"),
             full=formats.full(self.locale, local),
             short=formats.day_and_time(self.locale, local, self.today, exact=exact),
             ago=self.ago(moment),

@@ -104,6 +104,11 @@ def problem(status: int, *, sentence: str = "", detail: str = "") -> Problem:
     return Problem(status, str(title), sentence or str(usual), detail)
 
 
+def keeping(shown: Problem, typed: str) -> Problem:
+    """The same, with what the person had typed."""
+    return replace(shown, kept=typed)
+
+
 def answer(shown: Problem, *, more: str = "") -> AnyResponse:
     """A page; for a request of htmx a fragment that goes to the region for problems, and `more` after it."""
     if "HX-Request" in request.headers:
@@ -147,6 +152,8 @@ def _filter_wrong(error: FilterError) -> AnyResponse:
     """The address names a filter that means nothing; the list itself is one click away."""
     lists = {"events": "triage.events", "dead_letters": "triage.dead_letters"}
     page = lists.get((request.endpoint or "").rpartition(".")[2], "triage.overview")
+    if request.blueprint == "audit":
+        page = "audit.index"
     link = Link(url_for(page), gettext("Clear the filter"))
     return answer(replace(problem(400, detail=error.message), link=link))
 
@@ -167,7 +174,7 @@ def _failure(error: HTTPException) -> Problem:
 
 
 def _typed() -> str:
-    return request.form.get("note", "")
+    return request.form.get("payload") or request.form.get("note", "")
 
 
 def _page_behind_form() -> str:
@@ -175,6 +182,9 @@ def _page_behind_form() -> str:
     event_id = (request.view_args or {}).get("event_id")
     if event_id is not None:
         return url_for("events.show", event_id=event_id)
+    fingerprint = (request.view_args or {}).get("fingerprint")
+    if fingerprint is not None:
+        return url_for("groups.show", fingerprint=fingerprint)
     return url_for("auth.show_log_in") if request.endpoint == "auth.log_in" else url_for("triage.overview")
 
 

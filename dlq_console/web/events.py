@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from flask import Blueprint, abort, make_response, redirect, render_template, request, url_for
@@ -15,16 +14,20 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from dlq_console.errors import ActionNotAllowed, EventNotFound
 from dlq_console.store import people, queries
-from dlq_console.store.events import Event, EventSummary
-from dlq_console.store.states import SKIPPABLE, Action, Reason, Status, actions_for
-from dlq_console.web import display, errors, history, words
+from dlq_console.store.events import Attempt, Event, EventSummary
+from dlq_console.store.states import SKIPPABLE, Action, Reason, Status
+from dlq_console.web import display, errors, history
+from dlq_console.web.acts_told import act_told
 from dlq_console.web.advice import advice_on_page, erp_spoke
 from dlq_console.web.auth import demand, person, require_person
+from dlq_console.web.carried import carried
 from dlq_console.web.doors import resumes
 from dlq_console.web.follow import follow, outcome
 from dlq_console.web.hub import hub, store
-from dlq_console.web.payload import raw_json, readable
+from dlq_console.web.later import NotAhead, seconds_until_sent
+from dlq_console.web.offers import offers
 from dlq_console.web.rows import followed_row
+from dlq_console.web.shortening import shortened
 from dlq_console.web.succession import Succession, succession
 from dlq_console.web.things import headline, thing
 from dlq_console.web.told import last_words, told
@@ -41,22 +44,13 @@ events.before_request(require_person)
 @events.get(f"/events/<{EVENT_ID}>")
 def show(event_id: int) -> str:
     """The page of one event."""
-    event = found_event(event_id)
-    payload = event.exact_payload
-    return render_template(
-        "event/event.html",
-        **_parts(event),
-        payload=readable(payload, display.current().decimal),
-        raw_payload=raw_json(payload),
-        result=readable(event.result, display.current().decimal),
-        duplicates=history.duplicates(event),
-    )
+    return event_page(found_event(event_id))
 
 
 @events.post(f"/events/<{EVENT_ID}>/reprocess")
 def reprocess(event_id: int) -> AnyResponse:
     """Put a dead event back to work."""
-    return _act(Action.REPROCESS, event_id)
+    return act(Action.REPROCESS, event_id)
 
 
 @events.post(f"/events/<{EVENT_ID}>/discard")
@@ -64,7 +58,7 @@ def discard(event_id: int) -> AnyResponse:
     """Decide that an event shall not be sent; says why."""
     if not request.form.get("note", "").strip():
         abort(400)
-    return _act(Action.DISCARD, event_id)
+    return act(Action.DISCARD, event_id)
 
 
 @events.post(f"/events/<{EVENT_ID}>/skip-lane")
@@ -76,8 +70,8 @@ def skip_lane(event_id: int) -> AnyResponse:
         hub().skip_lane(
             str(event.lane), actor=actor.name, note=request.form.get("note"), seen_head=_number("head")
         )
-    except (ActionNotAllowed, EventNotFound):
-        return _refused(found_event(event_id))
+    except (ActionNotAllowed, EventNotFound) as refused:
+        return refuse(found_event(event_id), refused)
     if "HX-Request" not in request.headers:
         return redirect(url_for("events.show", event_id=event_id), 303)
     return event_fragment(found_event(event_id))
@@ -91,6 +85,11 @@ def found_event(event_id: int) -> Event:
     return event
 
 
+def event_page(event: Event, *, revealed: object = None) -> str:
+    """The page of an event; `revealed` is a masked value that somebody has just asked to see."""
+    return render_template("event/event.html", revealed=revealed, **_parts(event), **carried(event))
+
+
 def row_fragment(event: EventSummary) -> AnyResponse:
     """One row of a list, with what came of the reprocess in place of the error."""
     return _announcing(_row(event), event)
@@ -102,22 +101,35 @@ def event_fragment(event: Event) -> AnyResponse:
     return _announcing(page, event)
 
 
-def _act(action: Action, event_id: int) -> AnyResponse:
+def act(action: Action, event_id: int) -> AnyResponse:
+    """Do what a button says; answers with the event as it is then, or with what stands in the way."""
     actor = demand(action)
     found_event(event_id)
-    reprocess = partial(hub().reprocess, even_if_newer=request.form.get("even_if_newer") == "1")
-    acts: dict[Action, Callable[..., Event]] = {Action.REPROCESS: reprocess, Action.DISCARD: hub().discard}
+    acts: dict[Action, Callable[..., Event]] = {
+        Action.REPROCESS: _reprocess,
+        Action.DISCARD: hub().discard,
+        Action.RESTORE: hub().restore,
+        Action.CANCEL_SEND: hub().cancel_send,
+    }
     try:
-        acts[action](event_id, actor=actor.name, note=request.form.get("note"), seen_epoch=_seen())
+        acts[action](event_id, actor=actor.name, note=request.form.get("note"), seen_epoch=seen())
     except ActionNotAllowed as refused:
-        return _refused(found_event(event_id), for_newer=refused.newer is not None)
+        return refuse(found_event(event_id), refused)
+    except NotAhead as wrong:
+        problem = errors.problem(400, sentence=str(wrong))
+        return errors.answer(replace(problem, kept=request.form.get("note", "")))
     if "HX-Request" not in request.headers:
         return redirect(url_for("events.show", event_id=event_id), 303)
     event = found_event(event_id)
     return row_fragment(event) if request.form.get("view") == "row" else event_fragment(event)
 
 
-def _seen() -> int | None:
+def _reprocess(event_id: int, **who_and_why: Any) -> Event:
+    knows = request.form.get("even_if_newer") == "1"
+    return hub().reprocess(event_id, after=seconds_until_sent(), even_if_newer=knows, **who_and_why)
+
+
+def seen() -> int | None:
     """The epoch that the person saw, so that a click on an old page changes nothing."""
     return _number("seen")
 
@@ -131,10 +143,10 @@ def _number(field: str) -> int | None:
     return int(text)
 
 
-def _refused(event: Event, *, for_newer: bool = False) -> AnyResponse:
+def refuse(event: Event, refused: ActionNotAllowed | EventNotFound) -> AnyResponse:
     """Say what stands in the way: somebody who was faster, or a newer event; and show the event as it is now."""
-    newer = succession(event) if for_newer else Succession()
-    shown = errors.problem(409, sentence=" ".join(newer.sentences) or _what_happened(event))
+    newer = succession(event) if getattr(refused, "newer", None) is not None else Succession()
+    shown = errors.problem(409, sentence=why_refused(event, refused, newer))
     text = gettext("Open the newer event") if newer.newer else thing(event)
     link = errors.Link(url_for("events.show", event_id=newer.newer or event.id), text)
     refusal = replace(shown, link=link, kept=request.form.get("note", ""))
@@ -148,6 +160,18 @@ def _truth(event: Event) -> str:
     return render_template("event/_fragment.html", elsewhere=True, in_fragment=True, **_parts(event))
 
 
+def why_refused(event: Event, refused: ActionNotAllowed | EventNotFound, newer: Succession) -> str:
+    """In the person's language: what stands in the way of what they wanted."""
+    if newer.sentences:
+        return " ".join(newer.sentences)
+    late = getattr(refused, "action", "") == Action.RESTORE and event.status == Status.DISCARDED
+    if late and event.reason == Reason.OPERATOR and seen() in (None, event.lease_epoch):
+        return gettext(
+            "A later event of its lane has been started since it was discarded; sent now, it would come out of order."
+        )
+    return _what_happened(event)
+
+
 def _what_happened(event: Event) -> str:
     state = display.current().state(event).word
     last = next(iter(queries.audit(store(), event.id)), None)
@@ -155,17 +179,41 @@ def _what_happened(event: Event) -> str:
         return gettext("The event has changed since you saw it; it is now: %(state)s.", state=state)
     return gettext(
         "%(what)s (%(time)s) The event is now: %(state)s.",
-        what=words.act_sentence(last.action, last.actor),
+        what=act_told(last),
         time=display.current().moment(last.at),
         state=state,
     )
 
 
+def history_fragment(event: Event) -> str:
+    """What happened to an event, for its place on a page where something else is answered."""
+    return render_template(
+        "event/_history.html",
+        in_fragment=True,
+        event=event,
+        **_history(event, queries.attempts(store(), event.id)),
+    )
+
+
+def _history(event: Event, tried: Sequence[Attempt]) -> dict[str, Any]:
+    """What happened to it: the newest of it, or all that is kept where the address asks for that."""
+    known = history.entries(
+        event,
+        tried,
+        told(tried, queries.circuit_changes(store(), event, tried)),
+        queries.audit(store(), event.id),
+    )
+    if request.args.get("history") == "all":
+        return {"history": known, "history_is_whole": True}
+    short = shortened(known)
+    return {"history": short.entries, "history_is_whole": short.whole}
+
+
 def _parts(event: Event) -> dict[str, Any]:
-    allowed = actions_for(event.status)
     tried = queries.attempts(store(), event.id)
     said = last_words(event, tried)
     newer = succession(event)
+    offered = offers(event, newer)
     lane = _lane_in_the_way(event)
     may_skip = lane and lane.status in SKIPPABLE and people.may(person(), people.Permission.SKIP_LANE)
     return {
@@ -175,7 +223,8 @@ def _parts(event: Event) -> dict[str, Any]:
         "said": said or event.last_error,
         "erp_spoke": bool(said) or erp_spoke(event),
         "succession": newer,
-        "waiting": waiting(event),
+        # What counts down says it better.
+        "waiting": "" if offered.sending else waiting(event),
         "reason": reason_shown(event),
         "spoken_by": spoken_by(event.waiting_cause),
         "resumes": resumes(event),
@@ -184,17 +233,10 @@ def _parts(event: Event) -> dict[str, Any]:
         "behind": history.behind(event, lane) if lane else "",
         "skips": lane if may_skip else None,
         "follow": follow(event, "fragments.state"),
-        "history": history.entries(
-            event,
-            tried,
-            told(tried, queries.circuit_changes(store(), event, tried)),
-            queries.audit(store(), event.id),
-        ),
-        "offered": [
-            action
-            for action in allowed
-            if people.may(person(), action) and not (newer.bars and action is Action.REPROCESS)
-        ],
+        **_history(event, tried),
+        "offered": offered.actions,
+        "sending": offered.sending,
+        "precheck": offered.precheck,
     }
 
 

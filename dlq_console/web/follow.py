@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from flask import url_for
 from flask_babel import gettext
 
 from dlq_console.store.events import EventSummary
 from dlq_console.store.states import OPEN, Again, Status
+from dlq_console.web import display
 
 #: Seconds between two looks at an event that moves, and at one that waits for minutes.
 BRISK = 2
 SLOW = 10
+#: What is due within that is waited for at the brisk pace.
+SOON = timedelta(seconds=15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,7 @@ def follow(event: EventSummary, endpoint: str) -> Follow | None:
     waits = (
         event.status in (Status.FAILED, Status.BLOCKED)
         or event.waiting_cause is not None
-        or event.waiting_until is not None
+        or (event.waiting_until is not None and event.waiting_until - display.current().now > SOON)
     )
     address = url_for(endpoint, event_id=event.id, seen=version_of(event))
     return Follow(address, SLOW if waits else BRISK)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from flask import Blueprint, Response, make_response, render_template, request, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
-from dlq_console.store.filters import EventFilter
-from dlq_console.web import triage
+from dlq_console.store.filters import EventFilter, FilterError
+from dlq_console.web import news, triage
+from dlq_console.web.asking import DEAD_LETTERS, EVENTS, asked
 from dlq_console.web.auth import require_person
 from dlq_console.web.events import EVENT_ID, event_fragment, found_event, row_fragment
 from dlq_console.web.follow import version_of
 from dlq_console.web.lists import page_address
+from dlq_console.web.surroundings import PAGES
 
 fragments = Blueprint("fragments", __name__, url_prefix="/_f")
 fragments.before_request(require_person)
@@ -21,7 +23,7 @@ def dead_letters() -> AnyResponse:
     """The results of the dead-letter page."""
     context = triage.dead_letters_context()
     page = render_template("shared/_list_fragment.html", results="dead_letters/_results.html", **context)
-    return _pushing(page, url_for("triage.dead_letters"))
+    return _pushing(page, DEAD_LETTERS)
 
 
 @fragments.get("/events")
@@ -29,7 +31,19 @@ def events() -> AnyResponse:
     """The results of the page of all events."""
     context = triage.events_context()
     page = render_template("shared/_list_fragment.html", results="events/_results.html", **context)
-    return _pushing(page, url_for("triage.events"))
+    return _pushing(page, EVENTS)
+
+
+@fragments.get("/dead-letters/new")
+def new_dead_letters() -> AnyResponse:
+    """How many dead letters are newer than the newest row, unless that is as the asker has it."""
+    return _news(DEAD_LETTERS)
+
+
+@fragments.get("/events/new")
+def new_events() -> AnyResponse:
+    """The same of all events."""
+    return _news(EVENTS)
 
 
 @fragments.get(f"/events/<{EVENT_ID}>/row")
@@ -50,9 +64,28 @@ def state(event_id: int) -> AnyResponse:
     return event_fragment(event)
 
 
-def _pushing(page: str, address: str) -> AnyResponse:
+def _news(name: str) -> AnyResponse:
+    flt = asked()
+    after = EventFilter.parse({"from": request.args.get("after", "")}).from_
+    if after is None:
+        raise FilterError("after: write the time of the newest row.")
+    found = news.look(name, flt, after, request.args.get("seen", ""))
+    if found is None:
+        return Response(status=204)
+    address = page_address(url_for(PAGES[name]), flt)
+    return make_response(
+        render_template(
+            "shared/_news.html",
+            news=found,
+            address=address,
+            fragment=page_address(url_for(f"fragments.{PAGES[name].partition('.')[2]}"), flt),
+        )
+    )
+
+
+def _pushing(page: str, name: str) -> AnyResponse:
     """The address bar shows the page that holds what is now on the screen."""
     response = make_response(page)
-    flt = EventFilter.parse(request.args)
-    response.headers["HX-Push-Url"] = page_address(address, flt, request.args.get("cursor", ""))
+    address = page_address(url_for(PAGES[name]), asked(), request.args.get("cursor", ""))
+    response.headers["HX-Push-Url"] = address
     return response

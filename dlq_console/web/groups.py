@@ -3,68 +3,163 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-from flask import Blueprint, abort, render_template, request, url_for
+from flask import Blueprint, abort, redirect, render_template, request, url_for
 from flask_babel import gettext, ngettext
 from markupsafe import Markup
+from werkzeug.wrappers import Response as AnyResponse
 
-from dlq_console.store import queries
-from dlq_console.store.filters import EventFilter
-from dlq_console.store.queries import Group, Groups, Page
+from dlq_console.store import desk, people, queries
+from dlq_console.store.desk import GroupMarks
+from dlq_console.store.filters import EventFilter, FilterError
+from dlq_console.store.people import Permission
+from dlq_console.store.queries import Count, Group, Groups, Page
 from dlq_console.web import answers, display
+from dlq_console.web.asking import DEAD_LETTERS
 from dlq_console.web.auth import person, require_person
+from dlq_console.web.charts import Sparkline, sparkline
 from dlq_console.web.counting import is_stale
+from dlq_console.web.desk import group_desk
 from dlq_console.web.hub import store
-from dlq_console.web.lists import PAGE_SIZE, list_view, page_address
+from dlq_console.web.lists import Choices, list_view, page_address, with_query
 from dlq_console.web.rows import list_rows
+from dlq_console.web.space import within
+
+#: Causes on one page, newest dead letters on the page of a cause, and accounts that it names.
+PAGE_SIZE, NEWEST, MOST_PARTS = 50, 20, 20
+#: Bytes of a page for the cause in a line, and for how it is fixed.
+CAUSE, PLAYBOOK = 180, 80
+_PLACE = re.compile(r"[0-9]{1,6}")
 
 groups = Blueprint("groups", __name__)
 groups.before_request(require_person)
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A cause as a line of the list: its group, when its events died, and what the team has put on it."""
+
+    group: Group
+    trend: Sparkline | None
+    cause: str
+    playbook: str
+    assignee: str
+
+
 @groups.get("/groups")
-def index() -> str:
+def index() -> str | AnyResponse:
     """Every cause that has dead letters."""
-    flt = EventFilter.parse(request.args)
-    found = queries.groups(store(), flt, accounts=person().accounts)
+    flt, skip = EventFilter.parse(request.args), _skipped()
+    found = queries.groups(store(), flt, accounts=person().accounts, limit=PAGE_SIZE, skip=skip)
+    address = url_for("groups.index")
+    if skip and not found.items:
+        return redirect(page_address(address, flt, ""), 303)
     return render_template(
         "groups/groups.html",
         found=found,
-        answer=_answer(found),
+        lines=_lines(found, flt),
+        answer=_answer(found, flt, skip),
         as_of=_as_of(found),
         unclear=not found.items and _may_be_uncounted(),
         address_of=_dead_letters,
-        list=list_view(
-            flt,
-            Page(),
-            address=url_for("groups.index"),
-            fragment="",
-            fields={"kind", "account", "q"},
-            facets={},
-        ),
+        before=with_query(address, flt.query(cursor=_cursor(skip - PAGE_SIZE))) if skip else "",
+        after=with_query(address, flt.query(cursor=_cursor(skip + PAGE_SIZE)))
+        if found.number > skip + PAGE_SIZE
+        else "",
+        list=list_view(flt, Page(), address=address, fragment="", fields={"kind", "account", "q"}, facets={}),
     )
 
 
 @groups.get("/groups/<fingerprint>")
 def show(fingerprint: str) -> str:
-    """One cause: what was said, since when, and the events that died of it."""
+    """One cause: what was said, since when, how it is fixed, and the events that died of it."""
     accounts = person().accounts
     known = re.fullmatch(r"[0-9A-Za-z-]{1,80}", fingerprint)
     group = queries.group(store(), fingerprint, accounts=accounts) if known else None
     if group is None:
         abort(404)
     flt = EventFilter(group=fingerprint)
-    found = queries.dead_letters(store(), flt, limit=PAGE_SIZE, accounts=accounts)
+    found = queries.dead_letters(store(), flt, limit=NEWEST, accounts=accounts)
+    parts = queries.group_parts(store(), fingerprint, accounts=accounts)
     return render_template(
         "groups/group.html",
         group=group,
-        parts=queries.group_parts(store(), fingerprint, accounts=accounts),
+        parts=parts[:MOST_PARTS],
+        more_parts=len(parts[MOST_PARTS:]),
+        trend=_trends([group], accounts).get(fingerprint),
         count=found.count,
         dead_total=found.total,
         answer=_group_answer(group, found.count),
         rows=list_rows(found.page.items, person()),
+        desk=group_desk(fingerprint),
+        bulk=_bulk_actions(found.count),
+        page=DEAD_LETTERS,
         address_of=_dead_letters,
     )
+
+
+def _skipped() -> int:
+    """How many of the biggest causes stand on the pages before.
+
+    Raises:
+        FilterError: the address names no place of the list.
+    """
+    place = request.args.get("cursor", "") or "0"
+    if not _PLACE.fullmatch(place):
+        raise FilterError("cursor: this is no place of the list of groups.")
+    return int(place)
+
+
+def _cursor(place: int) -> str:
+    return str(place) if place > 0 else ""
+
+
+def _lines(found: Groups, flt: EventFilter) -> list[Line]:
+    fingerprints = [group.fingerprint for group in found.items]
+    marks = desk.group_marks(store(), fingerprints) if fingerprints else {}
+    trends = _trends(found.items, _counted_in(flt))
+    return [
+        _line(group, trends.get(group.fingerprint), marks.get(group.fingerprint)) for group in found.items
+    ]
+
+
+def _counted_in(flt: EventFilter) -> tuple[str, ...] | None:
+    """The accounts that the list is about."""
+    visible = person().accounts
+    if not flt.account:
+        return visible
+    return tuple(account for account in flt.account if visible is None or account in visible)
+
+
+def _trends(
+    found: list[Group] | tuple[Group, ...], accounts: tuple[str, ...] | None
+) -> dict[str, Sparkline | None]:
+    counted = queries.trends(store(), [group.fingerprint for group in found], accounts=accounts)
+    return {fingerprint: sparkline(numbers) for fingerprint, numbers in counted.items()}
+
+
+def _line(group: Group, trend: Sparkline | None, marks: GroupMarks | None) -> Line:
+    first_line = (marks.playbook or "").strip().partition("\n")[0] if marks else ""
+    return Line(
+        group,
+        trend,
+        within(group.cause, CAUSE),
+        within(first_line, PLAYBOOK),
+        (marks.assignee or "") if marks else "",
+    )
+
+
+def _bulk_actions(count: Count) -> Choices:
+    """What can be done with all of a cause, as far as this person may."""
+    if not count.number or not people.may(person(), Permission.BULK):
+        return []
+    words = {"count": display.current().count(count)}
+    offered = (
+        (Permission.REPROCESS, ngettext("Reprocess it…", "Reprocess all %(count)s…", count.number, **words)),
+        (Permission.DISCARD, ngettext("Discard it…", "Discard all %(count)s…", count.number, **words)),
+    )
+    return [(str(permission), word) for permission, word in offered if people.may(person(), permission)]
 
 
 def _dead_letters(group: Group, account: str = "") -> str:
@@ -73,7 +168,7 @@ def _dead_letters(group: Group, account: str = "") -> str:
     return page_address(url_for("triage.dead_letters"), flt, "")
 
 
-def _answer(found: Groups) -> str:
+def _answer(found: Groups, flt: EventFilter, skip: int) -> str:
     if not found.items:
         return gettext("No cause has a dead letter that matches.")
     shown = display.current()
@@ -90,13 +185,14 @@ def _answer(found: Groups) -> str:
         number=shown.number(found.number),
         dead=dead,
     )
-    biggest = found.items[0]
     if found.number < 2:
         return how_many
-    return Markup("{} {}").format(how_many, answers.biggest_group(biggest))
+    first = queries.groups(store(), flt, accounts=person().accounts, limit=1) if skip else found
+    biggest = answers.biggest_group(first.items[0]) if first.items else ""
+    return Markup("{} {}").format(how_many, biggest)
 
 
-def _group_answer(group: Group, count: queries.Count) -> str:
+def _group_answer(group: Group, count: Count) -> str:
     shown = display.current()
     if not count.number:
         return gettext(

@@ -3,47 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlencode
-
-from flask_babel import lazy_gettext
-from flask_babel.speaklater import LazyString
 
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.queries import EventLine, Page
 from dlq_console.web import display
+from dlq_console.web.chips import Chip, chips
 
 #: Rows on one page of a list.
 PAGE_SIZE = 50
 
-#: Characters of a fingerprint that a chip shows.
-_GROUP_SHOWN = 11
-
 #: Values offered for one field of the filter, with what they are called.
 Choices = list[tuple[str, str]]
-
-#: What the parameters of the filter are called.
-_NAMES: dict[str, LazyString] = {
-    "kind": lazy_gettext("Kind"),
-    "account": lazy_gettext("Account"),
-    "group": lazy_gettext("Group"),
-    "reason": lazy_gettext("Reason"),
-    "status": lazy_gettext("State"),
-    "entity": lazy_gettext("Number"),
-    "q": lazy_gettext("Error"),
-    "since": lazy_gettext("Since"),
-    "from": lazy_gettext("From"),
-    "to": lazy_gettext("Until"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Chip:
-    """One value of the filter, and where the list without it is."""
-
-    name: str
-    value: str
-    address: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +39,20 @@ class ListView:
     older: Turn | None
     #: The page is short because the search stopped, not because there is nothing more.
     stopped_early: bool
+    #: The same list in the opposite order, and as it is at this moment, for whoever gets the link.
+    turned: str
+    pinned: str
     facets: dict[str, Choices] = field(default_factory=dict)
+
+    @property
+    def asked(self) -> list[tuple[str, str]]:
+        """The filter as fields of a form."""
+        return self.flt.query()
+
+    @property
+    def oldest_first(self) -> bool:
+        """Whether it is read from its beginning."""
+        return self.flt.sort == "oldest"
 
 
 def list_view(
@@ -94,25 +79,27 @@ def list_view(
         if cursor is None:
             return None
         pairs = flt.query(cursor=cursor)
-        return Turn(_with(address, pairs), _with(fragment, pairs))
+        return Turn(with_query(address, pairs), with_query(fragment, pairs))
 
-    asked = flt.query()
+    newer, older = turn(page.previous_cursor), turn(page.next_cursor)
     return ListView(
         flt=flt,
         address=address,
         fragment=fragment,
-        chips=[_chip(flt, address, name, value) for name, value in asked],
-        kept=[(name, value) for name, value in asked if name not in fields],
-        newer=turn(page.previous_cursor),
-        older=turn(page.next_cursor),
+        chips=chips(flt, address),
+        kept=[(name, value) for name, value in flt.query() if name not in fields],
+        newer=newer,
+        older=older,
         stopped_early=page.next_cursor is not None and len(page.items) < PAGE_SIZE,
+        turned=with_query(address, flt.query(sort="" if flt.sort else "oldest")),
+        pinned=with_query(address, replace(flt, at=flt.at or display.current().now).query()),
         facets=facets,
     )
 
 
-def page_address(address: str, flt: EventFilter, cursor: str) -> str:
+def page_address(address: str, flt: EventFilter, cursor: str = "") -> str:
     """The address of the page that shows this part of the list."""
-    return _with(address, flt.query(cursor=cursor))
+    return with_query(address, flt.query(cursor=cursor))
 
 
 def offered(known: Iterable[str], chosen: Iterable[str]) -> Choices:
@@ -120,25 +107,6 @@ def offered(known: Iterable[str], chosen: Iterable[str]) -> Choices:
     return [(name, name) for name in sorted({*known, *chosen})]
 
 
-def _chip(flt: EventFilter, address: str, name: str, value: str) -> Chip:
-    return Chip(
-        str(_NAMES.get(name, name)),
-        _value(flt, name, value),
-        _with(address, flt.without(name, value).query()),
-    )
-
-
-def _value(flt: EventFilter, name: str, value: str) -> str:
-    shown = display.current()
-    if name == "reason":
-        return shown.reason(value)
-    if name == "status":
-        return shown.status(value).word
-    if name == "group":
-        return value if len(value) <= _GROUP_SHOWN else value[:_GROUP_SHOWN] + "…"
-    moment = {"from": flt.from_, "to": flt.to}.get(name)
-    return shown.full(moment) if moment else value
-
-
-def _with(address: str, pairs: list[tuple[str, str]]) -> str:
+def with_query(address: str, pairs: list[tuple[str, str]]) -> str:
+    """An address with parameters, or as it is without any."""
     return f"{address}?{urlencode(pairs)}" if pairs else address

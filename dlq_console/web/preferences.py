@@ -1,4 +1,4 @@
-"""How does the console show itself to one person? Language, colours, time zone."""
+"""How does the console show itself to one person? Language, colours, time zone, single keys."""
 
 from __future__ import annotations
 
@@ -36,5 +36,7 @@ def save() -> AnyResponse:
         locale=request.form.get("locale"),
         timezone=request.form.get("timezone"),
         theme=request.form.get("theme"),
+        # A box that is not ticked is not sent at all.
+        keys_off="keys" not in request.form if "keys_asked" in request.form else None,
     )
     return redirect(url_for("preferences.show"), 303)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
+from urllib.parse import urlencode
 
 from flask import request
+from flask_babel import gettext
 
 from dlq_console.store import people
 from dlq_console.store.events import EventSummary
@@ -15,18 +18,46 @@ from dlq_console.store.queries import Listed
 from dlq_console.store.states import Action, Status, allows
 from dlq_console.web import display
 from dlq_console.web.advice import in_short
+from dlq_console.web.beside import Beside, beside
 from dlq_console.web.display import Stamp
 from dlq_console.web.follow import Follow, follow, outcome
+from dlq_console.web.offers import may_cancel, sending
+from dlq_console.web.space import within
 from dlq_console.web.things import thing
 from dlq_console.web.waiting import waiting
 from dlq_console.web.words import Look
+
+#: Bytes of a page for the errors of all rows, and those of one: what it shows, and what it says to whoever points at it.
+TEXTS, SAID, RAW = 4_500, 180, 320
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What all rows of a list look like, so that a row which is swapped fits in among the others.
+
+    `picks`: each has a box to select it by. `kind`: the one kind of the list, whose fields have columns.
+    """
+
+    picks: bool = False
+    kind: str = ""
+
+    @classmethod
+    def of_request(cls) -> Form:
+        """As the row that is asked for says."""
+        return cls(request.values.get("picks") == "1", request.values.get("of", ""))
+
+    @property
+    def fields(self) -> list[tuple[str, str]]:
+        """The same as fields of a form or parameters of an address."""
+        return [("picks", "1")] * self.picks + [("of", self.kind)] * bool(self.kind)
 
 
 class Row(NamedTuple):
     """One event as a row. A tuple, because fifty of them are made for a page, and a tuple is made twice as fast.
 
-    `said` is what happened, `raw` the error as it was kept; `seen` is the epoch, for the guard of an act. A row with
-    `follow` looks at the truth until its event has ended.
+    `said` is what happened, `raw` the error as it was kept where that says more; `cells` are fields of the payload
+    that have columns, `beside` is what else is known; `seen` is the epoch, for the guard of an act; `verb` is the act
+    that is offered. A row with `follow` looks at the truth until its event has ended.
     """
 
     id: str
@@ -38,38 +69,78 @@ class Row(NamedTuple):
     account: str
     said: str
     raw: str
+    cells: tuple[str, ...]
+    beside: str
     stamp: Stamp
     attempts: str
-    may_reprocess: bool
+    verb: str
+    picks: bool
     follow: Follow | None
 
 
-def list_rows(events: Iterable[Listed], person: Person, *, came_in: bool = False) -> list[Row]:
+def list_rows(
+    events: Sequence[Listed],
+    person: Person,
+    *,
+    came_in: bool = False,
+    form: Form | None = None,
+    known: Beside | None = None,
+) -> list[Row]:
     """The rows of a list. They stay as they are: only what somebody acts upon is followed.
 
     Args:
         events: what the rows show.
         person: who looks.
         came_in: whether the time is that of coming in for all of them; else that of its death for a dead one.
+        form: what they have in common.
+        known: what stands beside the events; nothing if left out.
     """
     shown, root = display.current(), request.script_root
     may = people.may(person, Action.REPROCESS)
+    form, known = form or Form(), known or Beside()
+    # Fifty long errors would fill the page, so they share what there is.
+    room = TEXTS // max(len(events), 1)
     return [
-        _row(event, shown, root, may=may, since=event.created_at if came_in else None) for event in events
+        _row(
+            event,
+            shown,
+            root,
+            may=may,
+            form=form,
+            known=known,
+            since=event.created_at if came_in else None,
+            room=room,
+        )
+        for event in events
     ]
 
 
 def followed_row(event: EventSummary, person: Person) -> Row:
     """The row of an event that was acted upon, with what came of it in place of the error."""
-    may = people.may(person, Action.REPROCESS)
+    form = Form.of_request()
+    where = follow(event, "fragments.row")
+    if where and form.fields:
+        where = replace(where, address=f"{where.address}&{urlencode(form.fields)}")
+    cancels = may_cancel(event)
     return _row(
         event,
         display.current(),
         request.script_root,
-        may=may,
-        said=outcome(event) or waiting(event),
+        may=people.may(person, Action.REPROCESS),
+        form=form,
+        known=beside([event], [form.kind] if form.kind else []),
+        said=(_sent_later(event) if cancels else "") or outcome(event) or waiting(event),
+        verb="cancel-send" if cancels else "",
         since=event.updated_at,
-        where=follow(event, "fragments.row"),
+        where=where,
+    )
+
+
+def _sent_later(event: EventSummary) -> str:
+    """When a reprocess that can still be cancelled is sent; empty where it is due."""
+    at = sending(event).at
+    return (
+        gettext("Will be sent at %(time)s.", time=display.current().stamp(at, exact=True).short) if at else ""
     )
 
 
@@ -79,11 +150,17 @@ def _row(
     root: str,
     *,
     may: bool,
+    form: Form,
+    known: Beside,
     said: str = "",
+    verb: str = "",
     since: datetime | None = None,
     where: Follow | None = None,
+    room: int = TEXTS,
 ) -> Row:
     died_at = event.finished_at if event.status == Status.DEAD else None
+    whole, raw = said or in_short(event), event.last_error or ""
+    said = within(whole, min(room, SAID))
     return Row(
         id=str(event.id),
         # Routes are not looked up fifty times.
@@ -91,12 +168,15 @@ def _row(
         seen=str(event.lease_epoch),
         look=shown.state(event),
         thing=thing(event),
-        kind=event.kind,
+        kind="" if form.kind else event.kind,
         account=event.account,
-        said=said or in_short(event),
-        raw=event.last_error or "",
+        said=said,
+        raw=within(raw, RAW) if raw != said and room >= SAID + RAW else "",
+        cells=known.cells(event),
+        beside=" · ".join(filter(None, (known.in_words(event), known.on_desk(event)))),
         stamp=shown.stamp(since or died_at or event.created_at),
         attempts=shown.number(event.total_attempts),
-        may_reprocess=may and allows(Action.REPROCESS, event.status),
+        verb=verb or (Action.REPROCESS if may and allows(Action.REPROCESS, event.status) else ""),
+        picks=form.picks,
         follow=where,
     )

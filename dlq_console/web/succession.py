@@ -9,7 +9,7 @@ from flask_babel import gettext
 from dlq_console.hub.policy import ReplayPolicy
 from dlq_console.hub.staleness import Newer, newer_event
 from dlq_console.store.events import EventSummary
-from dlq_console.store.states import Status
+from dlq_console.store.states import Reason, Status
 from dlq_console.web import display
 from dlq_console.web.hub import hub, store
 
@@ -34,7 +34,10 @@ class Succession:
 def succession(event: EventSummary) -> Succession:
     """The newer event that matters to one that was superseded, is dead, or took in a repeat."""
     if event.superseded_by is not None:
-        taken = gettext("A newer event of the same number took its place.")
+        if event.reason == Reason.EDITED:
+            taken = gettext("The event that holds its corrected payload took its place.")
+        else:
+            taken = gettext("A newer event of the same number took its place.")
         return Succession((taken,), event.superseded_by)
     if event.status != Status.DEAD and not event.duplicates:
         return Succession()

@@ -11,9 +11,14 @@ from dlq_console.store.filters import EventFilter
 from dlq_console.store.queries import Count
 from dlq_console.store.states import Status
 from dlq_console.web import display, words
+from dlq_console.web.acts_told import act_told
+from dlq_console.web.bulk_desk import done as bulk_done
+from dlq_console.web.desk import snooze_choices
 from dlq_console.web.hub import store
 from dlq_console.web.i18n import language_tag
+from dlq_console.web.places import places
 from dlq_console.web.things import headline, thing
+from dlq_console.web.work import my_count
 
 
 def install(app: Flask) -> None:
@@ -21,13 +26,17 @@ def install(app: Flask) -> None:
     app.jinja_env.globals.update(
         display=LocalProxy(display.current),
         language_tag=language_tag,
-        act_sentence=words.act_sentence,
+        act_told=act_told,
+        bulk_done=bulk_done,
+        my_count=my_count,
+        snooze_choices=snooze_choices,
         role_word=words.role_word,
         class_word=words.class_word,
         cause_word=words.cause_word,
         thing=thing,
         headline=headline,
         dead_count=dead_count,
+        places=places,
     )
 
 

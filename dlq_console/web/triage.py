@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from flask import Blueprint, render_template, request, url_for
+from flask import Blueprint, render_template, request
 from flask_babel import gettext
 
 from dlq_console.store import queries
@@ -12,11 +13,12 @@ from dlq_console.store.filters import EventFilter
 from dlq_console.store.queries import DeadLetters, Group, Overview
 from dlq_console.store.states import Reason, Status
 from dlq_console.web import answers, display, doors
+from dlq_console.web.asking import DEAD_LETTERS, EVENTS, asked, for_page
 from dlq_console.web.auth import person, require_person
 from dlq_console.web.counting import is_stale
 from dlq_console.web.hub import store
-from dlq_console.web.lists import PAGE_SIZE, list_view, offered
-from dlq_console.web.rows import list_rows
+from dlq_console.web.lists import PAGE_SIZE, offered
+from dlq_console.web.surroundings import surroundings
 
 triage = Blueprint("triage", __name__)
 triage.before_request(require_person)
@@ -59,21 +61,25 @@ def overview_context() -> dict[str, Any]:
 
 def dead_letters_context() -> dict[str, Any]:
     """What the dead-letter page and its fragment show for the filter of this request."""
-    flt = EventFilter.parse(request.args)
+    flt = asked()
     found = queries.dead_letters(
-        store(), flt, cursor=request.args.get("cursor", ""), limit=PAGE_SIZE, accounts=person().accounts
+        store(),
+        for_page(DEAD_LETTERS, flt),
+        cursor=request.args.get("cursor", ""),
+        limit=PAGE_SIZE,
+        accounts=person().accounts,
     )
     return {
         "found": found,
         "dead_total": found.total,
-        "answer": answers.dead_letters(found, _biggest_counted(flt, found)),
-        "rows": list_rows(found.page.items, person()),
+        "answer": _dead_letters_answer(flt, found),
         "nothing_ever": not found.total.number and nothing_ever(),
-        "list": list_view(
+        "matching": found.count,
+        "put_aside": _put_aside(flt, found),
+        **surroundings(
+            DEAD_LETTERS,
             flt,
             found.page,
-            address=url_for("triage.dead_letters"),
-            fragment=url_for("fragments.dead_letters"),
             fields={"kind", "account", "reason", "q", "entity"},
             facets=_dead_letter_facets(flt, found),
         ),
@@ -82,19 +88,19 @@ def dead_letters_context() -> dict[str, Any]:
 
 def events_context() -> dict[str, Any]:
     """What the page of all events and its fragment show for the filter of this request."""
-    flt = EventFilter.parse(request.args)
+    flt = asked()
     page = queries.event_lines(
         store(), flt, cursor=request.args.get("cursor", ""), limit=PAGE_SIZE, accounts=person().accounts
     )
     shown = display.current()
     return {
-        "rows": list_rows(page.items, person(), came_in=True),
         "answer": gettext("Every event that came in, whatever became of it."),
-        "list": list_view(
+        "matching": None,
+        "put_aside": 0,
+        **surroundings(
+            EVENTS,
             flt,
             page,
-            address=url_for("triage.events"),
-            fragment=url_for("fragments.events"),
             # A text field holds one value; several from an address are kept beside it.
             fields={"status", "reason", "q", "entity"}
             | {name for name in ("kind", "account") if len(getattr(flt, name)) < 2},
@@ -109,6 +115,18 @@ def events_context() -> dict[str, Any]:
 def nothing_ever() -> bool:
     """Whether no event has come in yet, as far as this person may see."""
     return not queries.event_lines(store(), EventFilter(), limit=1, accounts=person().accounts).items
+
+
+def _dead_letters_answer(flt: EventFilter, found: DeadLetters) -> str:
+    # Whoever asks for nothing is told what they see; what is left out has a line of its own.
+    told = replace(found, total=found.count) if flt.is_empty and found.count.number else found
+    return answers.dead_letters(told, _biggest_counted(flt, found))
+
+
+def _put_aside(flt: EventFilter, found: DeadLetters) -> int:
+    """How many the whole list leaves out, because somebody has put them aside; 0 also where that is not known."""
+    known = flt.is_empty and not found.total.capped
+    return found.total.number - found.count.number if known else 0
 
 
 def _biggest_counted(flt: EventFilter, found: DeadLetters) -> Group | None:

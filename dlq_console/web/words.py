@@ -57,6 +57,7 @@ _REASONS: dict[str, LazyString] = {
     Reason.NO_HANDLER: lazy_gettext("nobody handles this kind"),
     Reason.OPERATOR: lazy_gettext("discarded by a person"),
     Reason.SUPERSEDED: lazy_gettext("replaced by a newer event"),
+    Reason.EDITED: lazy_gettext("corrected in another event"),
 }
 
 _WAITS: dict[str, LazyString] = {
@@ -103,6 +104,21 @@ _ROLES: dict[str, LazyString] = {
 }
 
 
+#: What people and the hub did, as sentences.
+_ACTS: dict[str, LazyString] = {
+    Action.REPROCESS: lazy_gettext("%(who)s reprocessed it."),
+    Action.DISCARD: lazy_gettext("%(who)s discarded it."),
+    Action.EDIT: lazy_gettext("%(who)s corrected the payload."),
+    Action.RESTORE: lazy_gettext("%(who)s took the discard back."),
+    Action.CANCEL_SEND: lazy_gettext("%(who)s cancelled the sending."),
+    Action.PRECHECK: lazy_gettext("%(who)s asked the ERP whether it would pass now."),
+    Permission.SKIP_LANE: lazy_gettext("%(who)s let its lane go on without it."),
+    Permission.REVEAL: lazy_gettext("%(who)s looked at what is hidden:"),
+    "supersede": lazy_gettext("It was not sent, because a newer event of the same number took its place."),
+    "refresh": lazy_gettext("Its payload was rebuilt before it was sent again."),
+}
+
+
 @lru_cache(maxsize=256)
 def look(locale: str, state: str) -> Look:
     """The look of a status or of `WAITING`. `locale` is that of the request and serves as part of the cache's key."""
@@ -137,18 +153,10 @@ def distance(locale: str, number: int, unit: str, *, ahead: bool) -> str:
 
 def act_sentence(action: str, actor: str) -> str:
     """Who did what, as a sentence."""
-    match action:
-        case Action.REPROCESS:
-            return gettext("%(who)s reprocessed it.", who=actor)
-        case Action.DISCARD:
-            return gettext("%(who)s discarded it.", who=actor)
-        case Permission.SKIP_LANE:
-            return gettext("%(who)s let its lane go on without it.", who=actor)
-        case "supersede":
-            return gettext("It was not sent, because a newer event of the same number took its place.")
-        case "refresh":
-            return gettext("Its payload was rebuilt before it was sent again.")
-    return gettext("%(who)s: %(action)s.", who=actor, action=action)
+    sentence = _ACTS.get(action)
+    if sentence is None:
+        return gettext("%(who)s: %(action)s.", who=actor, action=action)
+    return str(sentence) % {"who": actor}
 
 
 def wait_word(cause: str) -> str:

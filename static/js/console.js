@@ -68,6 +68,11 @@
     news.textContent = event.detail.text;
   });
 
+  // A button that names its address for those without script need not name it twice.
+  document.addEventListener("htmx:configRequest", ({ detail }) => {
+    detail.path = detail.elt.getAttribute("formaction") ?? detail.path;
+  });
+
   // Focus and typed text
 
   const hasTypedText = (region) =>

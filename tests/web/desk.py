@@ -29,6 +29,8 @@ class Desk:
     """
 
     def __init__(self, database_url: str, **settings: Any) -> None:
+        # A test that is about the time to cancel says how long it is.
+        settings = {"send_delay_seconds": 0} | settings
         self.hub = Hub(read_settings(database_url=database_url, secret_key=SECRET_KEY, **settings))
         self.answers: dict[str, Exception] = {}
 

@@ -187,7 +187,7 @@ def test_a_huge_address_is_answered(maria: Visitor) -> None:
     assert maria.get("/dead-letters?" + "unknown=x&" * 20_000).status_code in (200, 400, 414)
 
 
-def test_the_dead_letter_page_takes_four_statements(desk: Desk, maria: Visitor) -> None:
+def test_the_dead_letter_page_takes_few_statements(desk: Desk, maria: Visitor) -> None:
     _some(desk)
     maria.get("/dead-letters")
     statements: list[str] = []
@@ -200,11 +200,13 @@ def test_the_dead_letter_page_takes_four_statements(desk: Desk, maria: Visitor) 
     for engine in {engines.read(), engines.write()}:
         sqlalchemy_event.listen(engine, "before_cursor_execute", note)
     assert maria.get("/dead-letters?kind=order.create&account=filial-sp").status_code == 200
-    assert len(statements) <= 4, statements
+    # Who asks; four for the list and its figures; what stands beside the rows; two for the views of whoever asks, and
+    # one for what is on their desk.
+    assert len(statements) <= 9, statements
 
 
 def test_the_search_field_finds_an_order_in_any_state(desk: Desk, maria: Visitor) -> None:
     done, dead = desk.done("7001"), desk.dead("7001", kind="invoice.create")
     desk.dead("7002")
     form = next(form for form in Tags(maria.get("/").text).named("form") if form.get("role") == "search")
-    assert set(_ids(maria.get(f"{form['action']}?entity=7001").text)) == {done, dead}
+    assert set(_ids(maria.get(f"{form['action']}?q=7001").text)) == {done, dead}

@@ -77,6 +77,41 @@ def test_each_class_of_error_has_words_of_its_own_once_all_attempts_are_used_up(
         assert meaning in _page(maria, event_id)
 
 
+def test_what_the_rules_said_of_the_error_decides_on_the_words(desk: Desk, maria: Visitor) -> None:
+    told = {
+        (
+            "exhausted",
+            "rate_limited",
+        ): "Each time the ERP asked for fewer calls. Reprocess it at a quieter time",
+        (
+            "exhausted",
+            "auth",
+        ): "The ERP refused the log-in of this account each time. Correct the credentials",
+        ("permanent", "auth"): "The ERP does not let this account do it. Give the account the right to it",
+        (
+            "permanent",
+            "duplicate",
+        ): "The ERP says that it has it already. Look in the ERP: if it is the same record",
+    }
+    event_id = desk.dead("8841")
+    for (reason, verdict), words in told.items():
+        desk.change(event_id, reason=reason, verdict=verdict)
+        maria.language = "en"
+        assert words in _page(maria, event_id), (reason, verdict)
+        maria.language = "pt-BR"
+        assert words[:20] not in _page(maria, event_id)
+    maria.language = "en"
+    failed = desk.failed("8842")
+    for verdict, words in {
+        "rate_limited": "asked for fewer calls.",
+        "auth": "had lapsed; the next attempt",
+    }.items():
+        desk.change(failed, verdict=verdict)
+        text = _page(maria, failed).partition("What happened")[0]
+        assert words in text
+        assert "There is nothing to do: the next attempt comes by itself." in text
+
+
 def test_only_what_the_erp_answered_is_put_into_its_mouth(desk: Desk, maria: Visitor) -> None:
     assert "What went wrong: KeyError: 'customer_code'" in _page(
         maria, desk.dead("1", error=KeyError("customer_code"))

@@ -15,8 +15,10 @@ from flask import Flask
 from flask_babel import force_locale, ngettext
 
 from dlq_console.errors import TransientError
+from dlq_console.hub import bulk_progress
 from dlq_console.hub.policy import Policy
 from dlq_console.store import groups
+from dlq_console.store.filters import EventFilter
 from tests.web.desk import Desk
 from tests.web.refusals import refusal
 from tests.web.visitor import Visitor, Words
@@ -28,7 +30,17 @@ _PLACEHOLDER = re.compile(r"%\((\w+)\)[sd]")
 #: Written alike in both languages.
 SAME = {"Menu", "JSON", "%(who)s: %(action)s."}
 #: What events, people and settings brought with them: data, not words of the console.
-DATA = {"DLQ Console", "Number", "English", "customer_code", "KeyError", "Unnamed", "timed out", "JSON"}
+DATA = {
+    "DLQ Console",
+    "Number",
+    "English",
+    "customer_code",
+    "KeyError",
+    "Unnamed",
+    "timed out",
+    "JSON",
+    "operator",
+}
 
 
 @cache
@@ -156,6 +168,9 @@ def _any_value(sentence: str) -> str:
 def _every_page(desk: Desk) -> list[str]:
     pages = [
         "/",
+        "/work",
+        "/audit",
+        "/audit?actor=nobody",
         "/dead-letters",
         "/events",
         "/settings/preferences",
@@ -183,6 +198,14 @@ def _every_page(desk: Desk) -> list[str]:
     groups.sample(desk.hub.store)
     pages += [f"/groups/{desk.hub.get(event_id).fingerprint}" for event_id in ids[:3]]
     pages += ["/rules", f"/rules?event={ids[1]}"]
+    pages += [
+        "/views",
+        "/search",
+        "/search?q=1",
+        "/search?q=none",
+        "/events?sort=oldest&snoozed=only&attempts=9",
+    ]
+    pages += ["/dead-letters?assignee=-&tag=x&snoozed=only&class=permanent&payload.a=b&since=4h&sort=oldest"]
     desk.hub.pause_account("filial-ce", actor="joana", note="Inventário")
     desk.hub.force_breaker("filial-pe", "open", actor="joana", note="Manutenção")
     ids += [desk.add("8", account="filial-ce"), desk.add("9", account="filial-pe")]
@@ -192,4 +215,8 @@ def _every_page(desk: Desk) -> list[str]:
     desk.hub.run(ids[0])
     desk.hub.discard(ids[5], actor="maria", note="ok")
     desk.add("7", origin="loja")
+    flt = EventFilter(kind=("order.once",))
+    run_id = desk.hub.bulk.start("reprocess", flt, actor="joana", note="ok", canary=True, rate=0.5)
+    bulk_progress.advance(desk.hub)
+    pages += ["/bulk", f"/bulk/{run_id}"]
     return pages + [f"/events/{event_id}" for event_id in ids]

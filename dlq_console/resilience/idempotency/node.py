@@ -12,7 +12,7 @@ from dlq_console.resilience.calls import Replay, is_async, no_generator
 from dlq_console.resilience.defaults import lasting_state
 from dlq_console.resilience.idempotency.calls import TTL, IdempotentCalls, Verdict
 from dlq_console.resilience.spelling import digest, spelled
-from dlq_console.resilience.state import MemoryState, SharedState
+from dlq_console.resilience.state import MemoryState, SharedState, checked_state
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

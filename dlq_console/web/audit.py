@@ -1,0 +1,209 @@
+"""Who did what, when, from where, and how was it before? The audit, to look through and to take away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from flask import Blueprint, Response, render_template, request, stream_with_context, url_for
+from flask_babel import gettext, lazy_gettext
+from flask_babel.speaklater import LazyString
+
+from dlq_console.hub import export, spreadsheets
+from dlq_console.store.events import AuditEntry
+from dlq_console.store.filters import EventFilter, FilterError
+from dlq_console.store.people import Permission, Person
+from dlq_console.store.queries import Page
+from dlq_console.store.queries.acts import PAGE, ActFilter, actions, acts, read_event_id
+from dlq_console.web import display
+from dlq_console.web.acts_told import Told, act_word, origin_in_words, told
+from dlq_console.web.auth import demand, require_person
+from dlq_console.web.hub import store
+from dlq_console.web.i18n import locale_name
+from dlq_console.web.lists import with_query
+from dlq_console.web.moments import field_value, read_moment
+
+#: Rows that are read at once for the file.
+CHUNK = 500
+_HEADINGS: tuple[LazyString, ...] = (
+    lazy_gettext("When"),
+    lazy_gettext("Who"),
+    lazy_gettext("Act"),
+    lazy_gettext("Event id"),
+    lazy_gettext("About"),
+    lazy_gettext("Account"),
+    lazy_gettext("Before"),
+    lazy_gettext("After"),
+    lazy_gettext("Note"),
+    lazy_gettext("From where"),
+    lazy_gettext("Bulk run"),
+    lazy_gettext("Filter"),
+)
+
+audit = Blueprint("audit", __name__)
+audit.before_request(require_person)
+
+#: Characters of all notes and values on one page.
+TEXTS = 12_000
+
+
+@dataclass(frozen=True, slots=True)
+class AuditView:
+    """The audit as its template needs it; addresses are empty where there is nothing to go to."""
+
+    flt: ActFilter
+    entries: list[Told]
+    #: Characters that are shown of one text; all of it is in the file.
+    room: int
+    newer: str
+    older: str
+    #: The page is short because the search stopped, not because there is nothing more.
+    stopped_early: bool
+    download: str
+    choices: list[tuple[str, str]]
+    from_value: str
+    to_value: str
+
+
+@audit.get("/audit")
+def index() -> str:
+    """One page of the audit."""
+    who = demand(Permission.AUDIT)
+    flt = read_filter(request.args)
+    page = acts(store(), flt, cursor=request.args.get("cursor", ""), accounts=who.accounts, asking=who.name)
+    asked = _asked(flt)
+    address = url_for("audit.index")
+    entries = [told(entry) for entry in page.items]
+    view = AuditView(
+        flt=flt,
+        entries=entries,
+        room=_room(entries),
+        newer=with_query(address, [*asked, ("cursor", page.previous_cursor)]) if page.previous_cursor else "",
+        older=with_query(address, [*asked, ("cursor", page.next_cursor)]) if page.next_cursor else "",
+        stopped_early=page.next_cursor is not None and len(page.items) < PAGE,
+        download=with_query(url_for("audit.download"), asked),
+        choices=sorted(((action, act_word(action)) for action in actions(store())), key=lambda one: one[1]),
+        from_value=field_value(flt.from_),
+        to_value=field_value(flt.to),
+    )
+    return render_template("audit/audit.html", audit=view, answer=_answer(view))
+
+
+def _room(entries: list[Told]) -> int:
+    """How much of each text a page has room for: all of it, unless there is too much on the page together."""
+    texts = [
+        text
+        for told_ in entries
+        for text in (told_.before, told_.after, told_.entry.note, told_.entry.filter)
+        if text
+    ]
+    lengths = [len(text) for text in texts]
+    return max(lengths, default=0) if sum(lengths) <= TEXTS else TEXTS // len(lengths)
+
+
+@audit.get("/audit.csv")
+def download() -> Response:
+    """Every act that matches, newest first, as a file for a spreadsheet."""
+    who = demand(Permission.AUDIT)
+    flt = read_filter(request.args)
+    first = acts(store(), flt, limit=CHUNK, accounts=who.accounts, asking=who.name)
+    export.note(store(), actor=who.name, what="audit.csv", filter_=with_query("", _asked(flt)))
+    separator = spreadsheets.SEMICOLON if locale_name() == "pt_BR" else spreadsheets.COMMA
+    name = f"audit-{display.current().now:%Y-%m-%dT%H-%M-%SZ}.csv"
+
+    def lines() -> Iterator[str]:
+        yield spreadsheets.BYTE_ORDER_MARK
+        headings = [str(_HEADINGS[0]) + f" ({display.current().zone.key})", *map(str, _HEADINGS[1:])]
+        yield from spreadsheets.lines([headings], separator=separator)
+        yield from spreadsheets.lines((_cells(one) for one in _all(flt, who, first)), separator=separator)
+
+    return Response(
+        stream_with_context(lines()),
+        headers={
+            "Content-Type": "text/csv; charset=utf-8",
+            "Content-Disposition": f'attachment; filename="{name}"',
+        },
+    )
+
+
+def read_filter(values: Mapping[str, str]) -> ActFilter:
+    """The acts that an address or a form asks for.
+
+    Raises:
+        FilterError: a value means nothing.
+    """
+    # Read like everywhere, with the same refusals.
+    texts = EventFilter.parse(
+        {
+            "account": values.get("account", ""),
+            "assignee": values.get("actor", ""),
+            "entity": values.get("action", ""),
+        }
+    )
+    return ActFilter(
+        actor=texts.assignee,
+        action=texts.entity,
+        event_id=read_event_id(values.get("event", "").strip()),
+        account=texts.account[0] if texts.account else "",
+        from_=_moment(values, "from"),
+        to=_moment(values, "to"),
+        people=values.get("people") == "1",
+    )
+
+
+def _moment(values: Mapping[str, str], name: str) -> datetime | None:
+    try:
+        return read_moment(values.get(name, ""))
+    except (ValueError, OverflowError) as error:
+        raise FilterError(f"{name}: it is no time; write one such as 2026-03-01T08:00.") from error
+
+
+def _asked(flt: ActFilter) -> list[tuple[str, str]]:
+    """The filter as parameters."""
+    values = {
+        "actor": flt.actor,
+        "action": flt.action,
+        "event": str(flt.event_id or ""),
+        "account": flt.account,
+        "from": flt.from_.isoformat() if flt.from_ else "",
+        "to": flt.to.isoformat() if flt.to else "",
+        "people": "1" if flt.people else "",
+    }
+    return [(name, value) for name, value in values.items() if value]
+
+
+def _answer(view: AuditView) -> str:
+    if not view.entries:
+        return gettext("No act matches.") if _asked(view.flt) else gettext("Nobody has done anything yet.")
+    newest = view.entries[0]
+    return gettext("Who did what, newest first; the last act on this list was %(ago)s.", ago=newest.stamp.ago)
+
+
+def _all(flt: ActFilter, who: Person, page: Page[AuditEntry]) -> Iterator[AuditEntry]:
+    """Every act of the list, page by page; no connection is held between two of them."""
+    yield from page.items
+    while page.next_cursor:
+        page = acts(
+            store(), flt, cursor=page.next_cursor, limit=CHUNK, accounts=who.accounts, asking=who.name
+        )
+        yield from page.items
+
+
+def _cells(entry: AuditEntry) -> list[object]:
+    """One act as cells; values as they are kept, so that a program can read them too."""
+    at = f"{entry.at.astimezone(display.current().zone):%Y-%m-%d %H:%M:%S}"
+    return [
+        at,
+        entry.actor,
+        act_word(entry.action),
+        entry.event_id,
+        entry.subject,
+        entry.account,
+        entry.before,
+        entry.after,
+        entry.note,
+        origin_in_words(entry),
+        entry.bulk_id,
+        entry.filter,
+    ]

@@ -1,0 +1,234 @@
+"""How does somebody do one thing to many dead letters in the console? Look at it first, begin it, watch it, stop it."""
+
+from __future__ import annotations
+
+from flask import (
+    Blueprint,
+    Response,
+    abort,
+    make_response,
+    redirect,
+    render_template,
+    request,
+    stream_with_context,
+    url_for,
+)
+from flask_babel import gettext, ngettext
+from werkzeug.wrappers import Response as AnyResponse
+
+from dlq_console.errors import ActionNotAllowed, PayloadRefused
+from dlq_console.hub import export as exports
+from dlq_console.hub.bulk import ACTIONS, BulkRun
+from dlq_console.store.people import Permission
+from dlq_console.web import (
+    bulk_desk,
+    bulk_form,
+    bulk_items,
+    bulk_preview,
+    bulk_progress,
+    bulk_words,
+    chips,
+    display,
+    errors,
+)
+from dlq_console.web.auth import demand, require_person
+from dlq_console.web.beside import cut
+from dlq_console.web.bulk_form import Selected
+from dlq_console.web.hub import hub, store
+from dlq_console.web.lists import page_address
+
+#: Runs that are over on one page of their list.
+PAGE = 40
+
+bulk = Blueprint("bulk", __name__)
+bulk.before_request(require_person)
+
+
+@bulk.get("/bulk")
+def index() -> str:
+    """Every run, those that are not over first, then the newest."""
+    runs = hub().bulk.listed(accounts=demand(Permission.VIEW).accounts)
+    live = [run for run in runs if run.finished_at is None]
+    over = [run for run in runs if run.finished_at is not None]
+    before = request.args.get("before", type=int)
+    rest = over if before is None else [run for run in over if run.id < before]
+    shown = (live if before is None else []) + rest[:PAGE]
+    return render_template(
+        "bulk/runs.html",
+        lines=[(run, bulk_words.run_look(run.state), bulk_progress.segments(run)) for run in shown],
+        answer=_answer(runs, len(live)),
+        verb=bulk_words.verb,
+        cut=cut,
+        in_words=bulk_progress.in_words,
+        older=url_for("bulk.index", before=shown[-1].id) if len(rest) > PAGE else "",
+        newer=url_for("bulk.index") if before is not None else "",
+    )
+
+
+@bulk.get("/bulk/preview")
+def no_preview() -> AnyResponse:
+    """A preview has no address of its own, because it belongs to one selection; whoever comes back begins anew."""
+    return redirect(url_for("triage.dead_letters"), 303)
+
+
+@bulk.post("/bulk/preview")
+def preview() -> AnyResponse:
+    """What would be done to the selection; nothing is done yet."""
+    demand(Permission.BULK)
+    action = _action((*ACTIONS, *bulk_desk.ACTIONS))
+    selected = _selected()
+    if not isinstance(selected, Selected):
+        return selected
+    if action in bulk_desk.ACTIONS:
+        return bulk_desk.show(selected, action)
+    return bulk_preview.why_not(selected) or bulk_preview.show(selected, action)
+
+
+@bulk.post("/bulk")
+def start() -> AnyResponse:
+    """Begin a run, over exactly what its preview showed."""
+    asking = demand(Permission.BULK)
+    action = _action(ACTIONS)
+    selected = _selected()
+    if not isinstance(selected, Selected):
+        return selected
+    refused = bulk_preview.why_not(selected)
+    if refused is not None:
+        return refused
+    form = bulk_form.written()
+    number = request.form.get("number", 0, type=int)
+    terms = bulk_form.check(form, action, number)
+    if form.wrong:
+        return bulk_preview.show(selected, action, form=form, status=422)
+    try:
+        run_id = hub().bulk.start(
+            action,
+            actor=asking.name,
+            accounts=asking.accounts,
+            selection_token=request.form.get("selection_token", ""),
+            **terms,
+        )
+    except PayloadRefused as error:
+        form.typed = ""
+        return bulk_preview.show(selected, action, form=form, status=422, detail=error.message)
+    return redirect(url_for("bulk.show", run_id=run_id), 303)
+
+
+@bulk.post("/bulk/desk")
+def put_on_desk() -> AnyResponse:
+    """Assign, tag or snooze everything that is selected."""
+    action = _action(bulk_desk.ACTIONS)
+    selected = _selected()
+    return bulk_desk.act(selected, action) if isinstance(selected, Selected) else selected
+
+
+@bulk.get("/bulk/<int:run_id>")
+def show(run_id: int) -> str:
+    """One run: how far it has come, and what went differently than hoped."""
+    asking = demand(Permission.VIEW)
+    run = hub().bulk.get(run_id, accounts=asking.accounts)
+    words, address = _selection(run)
+    return render_template(
+        "bulk/run.html",
+        **bulk_progress.context(run),
+        **bulk_items.context(run, asking),
+        title=f"{gettext('Bulk run')} {run.id} · {bulk_words.verb(run.action)}",
+        filter_in_words=words,
+        filter_address=address,
+    )
+
+
+@bulk.get("/_f/bulk/<int:run_id>")
+def progress(run_id: int) -> AnyResponse:
+    """How far a run has come, unless that is as the asker has it; with the buttons where these are others now."""
+    run = hub().bulk.get(run_id, accounts=demand(Permission.VIEW).accounts)
+    if bulk_progress.version_of(run) == request.args.get("seen"):
+        return Response(status=204)
+    return _fragment(run, buttons=run.state != request.args.get("state"))
+
+
+@bulk.post("/bulk/<int:run_id>/<any(pause, resume, cancel):verb>")
+def act(run_id: int, verb: str) -> AnyResponse:
+    """Pause, resume or cancel a run."""
+    asking = demand(Permission.BULK)
+    before = hub().bulk.get(run_id, accounts=asking.accounts)
+    demand(before.action)
+    note = request.form.get("note", "").strip() or None
+    try:
+        run = getattr(hub().bulk, verb)(run_id, actor=asking.name, note=note, accounts=asking.accounts)
+    except ActionNotAllowed:
+        now = hub().bulk.get(run_id, accounts=asking.accounts)
+        sentence = bulk_words.not_any_more(now, verb)
+        link = errors.Link(url_for("bulk.show", run_id=run_id), gettext("Look at the run"))
+        problem = errors.Problem(409, gettext("This is not possible any more"), sentence, link=link)
+        return errors.answer(problem, more=_buttons(now))
+    if "HX-Request" in request.headers:
+        return _fragment(run, buttons=True)
+    return redirect(url_for("bulk.show", run_id=run_id), 303)
+
+
+@bulk.get("/bulk/<int:run_id>/items.csv")
+def download(run_id: int) -> Response:
+    """Every event of a run with how it ended, as a file for a spreadsheet."""
+    asking = demand(Permission.VIEW)
+    run = hub().bulk.get(run_id, accounts=asking.accounts)
+    exports.note(store(), actor=asking.name, what=f"bulk/{run_id}/items.csv", filter_=run.filter or "")
+    name = f"bulk-{run_id}-{display.current().now:%Y-%m-%dT%H-%M-%SZ}.csv"
+    return Response(
+        stream_with_context(bulk_items.lines(run, asking)),
+        headers={
+            "Content-Type": "text/csv; charset=utf-8",
+            "Content-Disposition": f'attachment; filename="{name}"',
+        },
+    )
+
+
+def _action(known: tuple[str, ...]) -> str:
+    """What is to be done, which this person must be allowed to do."""
+    action = request.form.get("action", "")
+    if action not in known:
+        abort(400)
+    demand(action)
+    return action
+
+
+def _selected() -> Selected | AnyResponse:
+    """What is selected, or the answer to whoever has selected nothing."""
+    selected = bulk_form.read_selected()
+    if selected is not None:
+        return selected
+    title = gettext("Nothing is selected")
+    sentence = gettext("Select events in the list, or all that match.")
+    return bulk_preview.refused(title, sentence, bulk_form.back_to_list())
+
+
+def _selection(run: BulkRun) -> tuple[str, str]:
+    """What a run selected, in words, and where that list is; no address where the events were chosen one by one."""
+    flt = run.selection.flt
+    if flt is None:
+        return gettext("chosen one by one"), ""
+    asked = flt.without("status")
+    address = page_address(url_for("triage.dead_letters"), asked)
+    if asked.snoozed != "hide":
+        return chips.in_words(asked) or gettext("all dead letters"), address
+    return chips.in_words(asked.without("snoozed")) or gettext("all that are not snoozed"), address
+
+
+def _fragment(run: BulkRun, *, buttons: bool) -> AnyResponse:
+    page = render_template("bulk/_progress.html", **bulk_progress.context(run))
+    return make_response(page + (_buttons(run) if buttons else ""))
+
+
+def _buttons(run: BulkRun) -> str:
+    return render_template("bulk/_acts.html", run=run, offered=bulk_progress.offered(run), in_fragment=True)
+
+
+def _answer(runs: list[BulkRun], live: int) -> str:
+    shown = display.current()
+    if not runs:
+        return gettext("Nobody has done anything to many dead letters at once yet.")
+    if not live:
+        return gettext("No bulk run is under way.")
+    return ngettext(
+        "%(count)s bulk run is not over.", "%(count)s bulk runs are not over.", live, count=shown.number(live)
+    )

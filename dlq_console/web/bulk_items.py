@@ -1,0 +1,169 @@
+"""Which events of a bulk run went how? A list of those of one state, and a file with all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from flask import request, url_for
+from flask_babel import gettext, lazy_gettext
+from flask_babel.speaklater import LazyString
+
+from dlq_console.hub import spreadsheets
+from dlq_console.hub.bulk import MAX_ITEMS, BulkItem, BulkRun, ItemPage, ItemState
+from dlq_console.store.filters import FilterError
+from dlq_console.store.people import Person
+from dlq_console.web import bulk_words, display
+from dlq_console.web.beside import cut
+from dlq_console.web.display import Stamp
+from dlq_console.web.hub import hub
+from dlq_console.web.i18n import locale_name
+from dlq_console.web.things import thing
+from dlq_console.web.words import Look
+
+#: Rows on one page, and characters of an error there.
+PAGE, SAID = 50, 160
+
+#: In this order they are offered; what went differently than hoped comes first.
+_STATES = (
+    ItemState.DIED_DIFFERENT,
+    ItemState.DIED_SAME,
+    ItemState.REFUSED,
+    ItemState.RELEASED,
+    ItemState.WAITING,
+    ItemState.SUCCEEDED,
+)
+_HOPED = (ItemState.RELEASED, ItemState.WAITING, ItemState.SUCCEEDED)
+#: A walk in this order meets an item that moves meanwhile once more rather than never.
+_WALKED = (ItemState.WAITING, ItemState.RELEASED, *(s for s in ItemState if s not in ("waiting", "released")))
+
+_HEADINGS: tuple[LazyString, ...] = (
+    lazy_gettext("Event id"),
+    lazy_gettext("Outcome"),
+    lazy_gettext("Why"),
+    lazy_gettext("Kind"),
+    lazy_gettext("Account"),
+    lazy_gettext("Number"),
+    lazy_gettext("State now"),
+    lazy_gettext("Error now"),
+    lazy_gettext("Let go"),
+    lazy_gettext("Came to its end"),
+)
+_TIMES_FROM = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRow:
+    """One item as a row; `thing` and `account` are empty where its event has been pruned."""
+
+    event_id: int
+    thing: str
+    kind: str
+    account: str
+    said: str
+    stamp: Stamp | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """One state to look at: how many there were when the page was made, and where they are."""
+
+    look: Look
+    number: int
+    address: str
+    here: bool
+
+
+def context(run: BulkRun, asking: Person) -> dict[str, Any]:
+    """The list of one state, chosen by the address, or the first in which something went differently than hoped."""
+    numbers = {state: _number(run, state) for state in _STATES}
+    differently = [state for state in _STATES if numbers[state] and state not in _HOPED]
+    state = request.args.get("items") or (differently[0] if differently else "")
+    if state and state not in _STATES:
+        raise FilterError("items: there is no such list.")
+    found = ItemPage((), None)
+    if state:
+        cursor = request.args.get("cursor", "")
+        found = hub().bulk.items(run.id, state, cursor=cursor, limit=PAGE, accounts=asking.accounts)
+    return {
+        "tabs": [
+            Tab(bulk_words.item_look(one), numbers[one], _address(run.id, one), one == state)
+            for one in _STATES
+            if numbers[one] or one == state
+        ],
+        "rows": [_row(item) for item in found.items],
+        "list_look": bulk_words.item_look(state) if state else None,
+        "nothing_differs": not differently and not state,
+        "first": _address(run.id, state) if request.args.get("cursor") else "",
+        "next": _address(run.id, state, found.next_cursor) if found.next_cursor else "",
+    }
+
+
+def lines(run: BulkRun, asking: Person) -> Iterator[str]:
+    """Every item of a run as lines of a file that a spreadsheet opens; no connection is held between two pages."""
+    separator = spreadsheets.SEMICOLON if locale_name() == "pt_BR" else spreadsheets.COMMA
+    zone = display.current().zone.key
+    headings = [
+        f"{word} ({zone})" if place >= _TIMES_FROM else str(word) for place, word in enumerate(_HEADINGS)
+    ]
+    yield spreadsheets.BYTE_ORDER_MARK
+    yield from spreadsheets.lines([headings], separator=separator)
+    yield from spreadsheets.lines((_cells(item) for item in _all(run, asking)), separator=separator)
+
+
+def _all(run: BulkRun, asking: Person) -> Iterator[BulkItem]:
+    moving: set[int] = set()
+    for state in _WALKED:
+        cursor: str | None = ""
+        while cursor is not None:
+            page = hub().bulk.items(run.id, state, cursor=cursor, limit=MAX_ITEMS, accounts=asking.accounts)
+            yield from (item for item in page.items if item.event_id not in moving)
+            if state in (ItemState.WAITING, ItemState.RELEASED):
+                moving.update(item.event_id for item in page.items)
+            cursor = page.next_cursor
+
+
+def _number(run: BulkRun, state: ItemState) -> int:
+    """How many of its items are in that state; those that wait have no column of their own."""
+    number: int = run.remaining if state == ItemState.WAITING else getattr(run, state)
+    return number
+
+
+def _address(run_id: int, state: str, cursor: str | None = None) -> str:
+    return url_for("bulk.show", run_id=run_id, items=state, cursor=cursor, _anchor="items")
+
+
+def _row(item: BulkItem) -> ItemRow:
+    at = item.ended_at or item.released_at
+    known = item.kind is not None
+    return ItemRow(
+        event_id=item.event_id,
+        thing=thing(item) if known else gettext("Event %(id)s, pruned", id=item.event_id),
+        kind=item.kind or "",
+        account=item.account or "",
+        said=bulk_words.refusal(item.cause) if item.cause else cut(item.last_error or "", SAID),
+        stamp=display.current().stamp(at) if at else None,
+    )
+
+
+def _cells(item: BulkItem) -> list[object]:
+    shown = display.current()
+    return [
+        item.event_id,
+        bulk_words.item_look(item.state).word,
+        bulk_words.refusal(item.cause) or None,
+        item.kind,
+        item.account,
+        item.entity_id,
+        shown.status(item.status).word if item.status else None,
+        item.last_error,
+        _time(item.released_at),
+        _time(item.ended_at),
+    ]
+
+
+def _time(moment: datetime | None) -> str | None:
+    """A moment as every spreadsheet reads it, in the person's zone."""
+    return None if moment is None else f"{moment.astimezone(display.current().zone):%Y-%m-%d %H:%M:%S}"

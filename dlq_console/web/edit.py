@@ -1,0 +1,129 @@
+"""How does a person correct a payload? They write, see what becomes different, then save it: two steps, without script.
+
+Whatever stands in the way, what was typed is shown again. Hidden values stay masked from the first step to the last.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, make_response, redirect, render_template, request, url_for
+from flask_babel import gettext
+from werkzeug.wrappers import Response as AnyResponse
+
+from dlq_console.errors import ActionNotAllowed, PayloadRefused
+from dlq_console.hub.editing import Edited, check_allowed
+from dlq_console.store.canonical import decode_payload
+from dlq_console.store.events import Event
+from dlq_console.store.states import Action
+from dlq_console.web import display, errors
+from dlq_console.web.auth import demand, require_person
+from dlq_console.web.differences import differences
+from dlq_console.web.events import EVENT_ID, found_event, seen, why_refused
+from dlq_console.web.hub import hub
+from dlq_console.web.payload import raw_json
+from dlq_console.web.succession import Succession, succession
+from dlq_console.web.visible import escaped
+
+#: Characters of a payload that is offered as a text; a form escapes it, so it travels in up to three times as many.
+MOST_TYPED = 120_000
+#: Lines of the field: those of the text and some to write in, within bounds.
+SPARE_LINES, FEWEST_LINES, MOST_LINES = 3, 8, 28
+
+edit = Blueprint("edit", __name__)
+edit.before_request(require_person)
+
+
+@edit.get(f"/events/<{EVENT_ID}>/edit")
+def write(event_id: int) -> AnyResponse:
+    """The payload as a text, hidden values masked."""
+    demand(Action.EDIT)
+    event = found_event(event_id)
+    try:
+        check_allowed(event)
+    except ActionNotAllowed as refused:
+        sentence = _why_not(event, refused)
+        return errors.answer(errors.problem(409, sentence=sentence))
+    return _page(event, escaped(raw_json(event.exact_payload)))
+
+
+@edit.post(f"/events/<{EVENT_ID}>/edit")
+def check_or_save(event_id: int) -> AnyResponse:
+    """Show what becomes different; or save it, where that was shown."""
+    actor = demand(Action.EDIT)
+    event = found_event(event_id)
+    text = escaped(request.form.get("payload", ""))
+    step = request.form.get("step", "check")
+    if step == "change":
+        return _page(event, text)
+    try:
+        payload = decode_payload(text, exact=True)
+        edited = hub().check_edit(event, payload, seen_epoch=seen())
+        if step != "save":
+            return _page(event, text, edited=edited)
+        new = hub().edit(
+            event_id,
+            payload,
+            actor=actor.name,
+            note=request.form.get("note"),
+            seen_epoch=seen(),
+            even_if_newer=_knows_of_newer(),
+        )
+    except PayloadRefused as refused:
+        return _page(event, text, status=400, detail=refused.message)
+    except ActionNotAllowed as refused:
+        now = found_event(event_id)
+        return _page(event, text, status=409, problem=_why_not(now, refused), other=refused.newer)
+    return redirect(url_for("events.show", event_id=new.id), 303)
+
+
+def _page(
+    event: Event,
+    text: str,
+    *,
+    status: int = 200,
+    edited: Edited | None = None,
+    problem: str = "",
+    detail: str = "",
+    other: int | None = None,
+) -> AnyResponse:
+    """The form with the text; with `edited` what it changes, and the button that saves it.
+
+    `problem` is a sentence in the person's language, `detail` one of the store, `other` the event that is in the way.
+    """
+    shown: dict[str, Any] = {"problem": problem, "detail": detail, "other": other}
+    if edited is not None:
+        spell = display.current().decimal
+        shown["changes"] = differences(event.exact_payload, edited.payload, spell)
+    page = render_template(
+        "event/edit.html",
+        event=event,
+        text=text,
+        checked=edited is not None,
+        rows=min(max(text.count("\n") + SPARE_LINES, FEWEST_LINES), MOST_LINES),
+        too_large=len(text) > MOST_TYPED,
+        note=request.form.get("note", ""),
+        epoch=request.form.get("seen") or event.lease_epoch,
+        succession=succession(event),
+        **shown,
+    )
+    return make_response(page, status)
+
+
+def _why_not(event: Event, refused: ActionNotAllowed) -> str:
+    if refused.newer is not None:
+        newer = succession(event)
+        if newer.bars or (newer.asks and not _knows_of_newer()):
+            return " ".join(newer.sentences)
+        return gettext(
+            "Another event of the same number holds exactly this payload already; go on with that one."
+        )
+    if refused.status == event.status == "dead" and seen() in (None, event.lease_epoch):
+        return gettext(
+            "It is in doubt whether the ERP has it already. Find that out there first: reprocess it if not, discard it if so."
+        )
+    return why_refused(event, refused, Succession())
+
+
+def _knows_of_newer() -> bool:
+    return request.form.get("even_if_newer") == "1"

@@ -1,0 +1,66 @@
+"""What do the fields of the sheet "+ filter" hold and offer?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask_babel import gettext
+
+from dlq_console.store.filters import NOBODY, PAYLOAD, VERDICTS, EventFilter
+from dlq_console.web import words
+from dlq_console.web.asking import DEAD_LETTERS, local_time
+from dlq_console.web.auth import person
+from dlq_console.web.beside import Column
+from dlq_console.web.lists import Choices
+
+#: Parameters that always have a field there.
+NAMES = frozenset({"class", "assignee", "attempts", "since", "from", "to", "snoozed"})
+
+#: Spans of time to choose from.
+_SPANS = ("1h", "4h", "1d", "2d", "7d", "30d")
+
+
+def fields(page: str, flt: EventFilter, columns: tuple[Column, ...]) -> dict[str, Any]:
+    """The fields of the sheet.
+
+    Args:
+        page: which list.
+        flt: its filter.
+        columns: fields of the payload that the kind of the list names.
+    """
+    asked_for = dict(flt.payload)
+    return {
+        "classes": [(name, words.class_word(name)) for name in VERDICTS],
+        "assignees": _assignees(flt.assignee),
+        "tag": flt.tag[0] if len(flt.tag) == 1 else "",
+        "spans": _spans(flt.since),
+        "snoozed": _snoozed(page),
+        "from": local_time(flt.from_),
+        "to": local_time(flt.to),
+        "columns": [
+            (f"{PAYLOAD}{column.path}", column.label, asked_for.get(column.path, "")) for column in columns
+        ],
+        "number": sum(_is_here(name) for name, _ in flt.query()),
+    }
+
+
+def _is_here(parameter: str) -> bool:
+    return parameter in NAMES or parameter == "tag" or parameter.startswith(PAYLOAD)
+
+
+def _assignees(chosen: str) -> Choices:
+    me = person().name
+    choices = [("", gettext("Anybody")), (me, gettext("Me (%(name)s)", name=me)), (NOBODY, gettext("Nobody"))]
+    return choices if chosen in ("", me, NOBODY) else [*choices, (chosen, chosen)]
+
+
+def _spans(chosen: str) -> Choices:
+    spans = [*_SPANS, *([chosen] if chosen and chosen not in _SPANS else [])]
+    return [("", gettext("Any time")), *((span, gettext("the last %(span)s", span=span)) for span in spans)]
+
+
+def _snoozed(page: str) -> Choices:
+    only = ("only", gettext("Only these"))
+    if page == DEAD_LETTERS:
+        return [("", gettext("Hidden")), only]
+    return [("", gettext("Shown")), ("hide", gettext("Hidden")), only]

@@ -1,0 +1,93 @@
+"""A bulk run in a real browser: looked at, begun, followed without a reload, paused; and all of it without script."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from dlq_console.hub import bulk_progress
+from tests.browser.site import OpenPage, Site
+from tests.browser.test_access import violations
+
+LOOK = "document.getElementById('bulk-progress').dispatchEvent(new Event('look'))"
+
+
+def _fill(site: Site) -> None:
+    for number in range(12):
+        site.desk.dead(str(number), account=("filial-sp", "filial-rj")[number % 2])
+
+
+def _no_sideways(page: Page, width: int) -> None:
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+@pytest.mark.parametrize(("language", "theme", "width"), [("en-US", "light", 1280), ("pt-BR", "dark", 360)])
+def test_a_run_is_begun_followed_and_stopped_in_place(
+    site: Site, open_page: OpenPage, language: str, theme: str, width: int
+) -> None:
+    _fill(site)
+    page = open_page("/dead-letters", language=language, theme=theme, width=width)
+    page.locator("tbody input[name=event]").first.check()
+    page.locator("#pick-all").check()
+    page.locator("#pick button[value=reprocess]").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("12")
+    page.locator("details.fold").evaluate("one => { one.open = true; }")
+    assert violations(page) == []
+    _no_sideways(page, width)
+    assert site.desk.hub.bulk.listed() == []
+
+    page.locator("#note").fill("registered")
+    page.locator("#begin").click()
+    expect(page).to_have_url(f"{site.address}/bulk/1")
+    assert violations(page) == []
+    _no_sideways(page, width)
+    site.desk.answers.clear()
+    bulk_progress.advance(site.desk.hub)
+    bulk_progress.advance(site.desk.hub)
+    site.desk.hub.run_due(limit=5)
+    bulk_progress.advance(site.desk.hub)
+    expect(page.locator(".bulk-legend dd").first).to_have_text("5")  # it looks by itself
+
+    page.locator("#pause-run").press("Enter")
+    expect(page.locator("#resume-run")).to_be_visible()
+    expect(page.locator("#standing")).to_contain_text("maria")
+    assert violations(page) == []
+    page.locator("#cancel-run").click()
+    page.locator("#cancel-note").fill("half a thought")
+    # What somebody writes stays, although the run goes on elsewhere meanwhile.
+    site.desk.hub.bulk.resume(1, actor="joana")
+    with page.expect_response("**/_f/bulk/1?*"):
+        page.evaluate(LOOK)
+    expect(page.locator("#cancel-note")).to_have_value("half a thought")
+    page.locator("#cancel-note").fill("")
+    page.keyboard.press("Escape")
+
+    site.desk.hub.run_due(limit=100)
+    bulk_progress.advance(site.desk.hub)
+    expect(page.locator(".bulk-legend dd").first).to_have_text("12")
+    expect(page.locator("#bulk-acts button:visible")).to_have_count(0)
+    expect(page.locator("[data-follows]")).to_have_count(0)
+    for path in ("/bulk/1", "/bulk/1?items=succeeded", "/bulk"):
+        page.goto(path)
+        assert (path, violations(page)) == (path, [])
+        _no_sideways(page, width)
+
+
+def test_a_run_is_begun_and_cancelled_without_script(site: Site, open_page: OpenPage) -> None:
+    _fill(site)
+    page = open_page("/dead-letters", script=False, expect=("422",))
+    page.locator("tbody input[name=event]").first.check()
+    page.locator("tbody input[name=event]").nth(1).check()
+    page.locator("#pick button[value=discard]").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("You are about to discard 2 dead letters")
+    page.locator("#note").fill(" ")
+    page.locator("#begin").click()
+    expect(page.locator("#note-hint")).to_contain_text("Say why")
+    page.locator("#note").fill("sent by hand")
+    page.locator("#begin").click()
+    expect(page).to_have_url(f"{site.address}/bulk/1")
+    expect(page.get_by_role("link", name="Look again").first).to_be_visible()
+    page.locator("#cancel-run").click()
+    page.get_by_role("button", name="Cancel the run").click()
+    expect(page.locator("#standing")).to_contain_text("maria has cancelled it; 2 were not let go")
+    assert site.desk.hub.bulk.get(1).state == "cancelled"

@@ -1,0 +1,617 @@
+"""The pages of bulk runs: nothing happens unseen, nothing happens twice, and everybody reads how far it has come."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import Any
+
+import pytest
+from flask import Flask
+from werkzeug.test import TestResponse
+
+from dlq_console.hub import bulk_progress, desk_many, selection_tokens
+from dlq_console.hub.bulk import BulkRun
+from dlq_console.store import desk as marked
+from dlq_console.store import groups
+from dlq_console.store.filters import EventFilter
+from dlq_console.web import bulk, bulk_items
+from dlq_console.web.bulk_progress import LEAST, WIDTH, _widths
+from tests.store.filling import fill
+from tests.web.desk import Desk
+from tests.web.visitor import Tags, Visitor, path_of, read
+
+#: The pages are the same on both engines; what reads and writes much is looked at on each.
+both_engines = pytest.mark.parametrize("database_url", ["sqlite_url", "postgres_url"], indirect=True)
+
+ALL = {"action": "reprocess", "list": "dead-letters", "all": "1"}
+LARGEST_PAGE = 60_000
+
+
+@pytest.fixture
+def database_url(request: pytest.FixtureRequest) -> str:
+    """Of SQLite, unless a test asks for both engines."""
+    url: str = request.getfixturevalue(getattr(request, "param", "sqlite_url"))
+    return url
+
+
+def _dead(desk: Desk, number: int, **values: Any) -> list[int]:
+    return [desk.dead(str(one), **values) for one in range(number)]
+
+
+def _fields(answer: TestResponse) -> dict[str, str]:
+    """The fields of the form that begins a run, as a browser would send them."""
+    form = re.search(r'<form class="bulk-form".*?</form>', answer.text, re.DOTALL)
+    assert form is not None, read(answer.text)
+    found = {
+        tag["name"]: tag["value"]
+        for tag in Tags(form[0]).named("input")
+        if "name" in tag and (tag.get("type") != "checkbox" or "checked" in tag)
+    }
+    return found | {"note": "registered"}
+
+
+def _begin(visitor: Visitor, **form: str) -> str:
+    """Begin a run through its preview; returns the address of its page."""
+    visitor.get("/dead-letters")
+    preview = visitor.post("/bulk/preview", **(ALL | form))
+    begun = visitor.post("/bulk", **_fields(preview))
+    assert begun.status_code == 303, read(begun.text)
+    return path_of(begun)
+
+
+def _run(desk: Desk, address: str) -> BulkRun:
+    return desk.hub.bulk.get(int(address.rpartition("/")[2]))
+
+
+def _turn(desk: Desk, turns: int = 1) -> None:
+    for _ in range(turns):
+        bulk_progress.advance(desk.hub)
+        desk.hub.run_due(limit=1_000)
+
+
+# The preview
+
+
+@both_engines
+def test_a_preview_tells_what_would_be_done_and_does_nothing(desk: Desk, maria: Visitor) -> None:
+    _dead(desk, 3)
+    desk.dead("9", kind="invoice.create", account="filial-rj", error="O total difere.")
+    desk.done("10")
+    maria.get("/dead-letters")
+    answer = maria.post("/bulk/preview", **ALL)
+    assert answer.status_code == 200
+    words = read(answer.text)
+    assert "You are about to reprocess 4 dead letters" in words
+    assert "order.create 3" in words
+    assert "filial-rj 1" in words
+    assert "O total difere. 1" in words
+    assert "Reprocess 4 dead letters" in [
+        button.strip() for button in re.findall(r"<button[^>]*>([^<]*)<", answer.text)
+    ]
+    assert "/dead-letters?kind=invoice.create" in answer.text
+    assert desk.hub.bulk.listed() == []
+
+
+def test_events_chosen_one_by_one_are_meant_and_no_others(desk: Desk, maria: Visitor) -> None:
+    first, second, _ = _dead(desk, 3)
+    done = desk.done("done")
+    maria.get("/events")
+    data = {"csrf_token": maria.token, "action": "discard", "list": "events"}
+    events = {"event": [first, second, done, 999_999]}
+    answer = maria.client.post("/bulk/preview", data=data | events, headers={"Accept-Language": "en"})
+    words = read(answer.text)
+    assert "You are about to discard 2 dead letters" in words
+    assert "1: it is no dead letter any more" in words
+    assert "1: it is gone" in words
+    begun = maria.post("/bulk", **_fields(answer))
+    assert (begun.status_code, _run(desk, path_of(begun)).total) == (303, 3)
+
+
+def test_the_form_of_a_group_means_its_dead_letters(desk: Desk, maria: Visitor) -> None:
+    _dead(desk, 2)
+    other = desk.dead("other", error="O total difere.")
+    groups.sample(desk.hub.store)
+    page = maria.get(f"/groups/{desk.hub.get(other).fingerprint}")
+    form = re.search(
+        r'<form class="acts" method="post" action="/bulk/preview">.*?</form>', page.text, re.DOTALL
+    )
+    assert form is not None
+    fields = {tag["name"]: tag["value"] for tag in Tags(form[0]).named("input")}
+    words = read(maria.post("/bulk/preview", **fields, action="reprocess").text)
+    assert "You are about to reprocess 1 dead letter" in words
+
+
+def test_what_stands_in_the_way_is_told_in_words(desk: Desk, maria: Visitor) -> None:
+    doubtful, *_ = _dead(desk, 3)
+    desk.change(doubtful, reason="in_doubt", doubts=1)
+    desk.dead("closed", account="filial-ce")
+    desk.hub.pause_account("filial-ce", actor="joana")
+    words = read(maria.post("/bulk/preview", **ALL).text)
+    assert "You are about to reprocess 3 dead letters" in words
+    assert "1: it is in doubt whether the ERP has it already" in words
+    assert "1 will wait, because its account, kind of call or provider is closed." in words
+
+
+def test_cancel_leads_back_to_the_list_with_its_filter(desk: Desk, maria: Visitor) -> None:
+    _dead(desk, 2)
+    answer = maria.post("/bulk/preview", **ALL, kind="order.create", q="cliente")
+    assert answer.text.count('href="/dead-letters?kind=order.create&amp;q=cliente"') == 2
+
+
+NOT_TO_BE_ACTED_UPON = [
+    ({"list": "dead-letters"}, "Select events in the list, or all that match."),
+    ({"list": "events", "all": "1", "status": "done"}, "the filter shows none"),
+    ({"list": "events", "events": ",".join(map(str, range(1, 1002)))}, "At most 1,000 can be selected"),
+]
+
+
+def test_a_selection_that_cannot_be_acted_upon_is_refused_with_the_way_back(maria: Visitor) -> None:
+    for form, sentence in NOT_TO_BE_ACTED_UPON:
+        answer = maria.post("/bulk/preview", action="reprocess", **form)
+        assert answer.status_code == 422
+        assert sentence in read(answer.text)
+        assert "Back to the list" in read(answer.text)
+
+
+MEANINGLESS = [
+    {"action": "edit", "all": "1"},
+    {"action": "", "all": "1"},
+    {"action": "reprocess", "event": "1; DROP"},
+    {"action": "reprocess", "event": "9" * 40},
+    {"action": "reprocess", "all": "1", "status": "x"},
+    {"action": "reprocess", "all": "1", "q": "x" * 900_000},
+]
+
+
+def test_what_means_nothing_is_refused(maria: Visitor) -> None:
+    for form in MEANINGLESS:
+        assert maria.post("/bulk/preview", **form).status_code in (400, 413)
+
+
+def test_an_empty_selection_offers_nothing_to_press(desk: Desk, maria: Visitor) -> None:
+    desk.done("1")
+    answer = maria.post("/bulk/preview", **ALL)
+    assert "None of these would be let go." in read(answer.text)
+    assert 'id="begin"' not in answer.text
+
+
+def test_a_preview_that_is_opened_as_an_address_leads_to_the_list(maria: Visitor) -> None:
+    assert path_of(maria.get("/bulk/preview")) == "/dead-letters"
+
+
+def test_a_thousand_chosen_events_fit_into_a_small_page(desk: Desk, maria: Visitor) -> None:
+    ids = fill(desk.hub.store, [{"status": "dead", "entity_id": str(one)} for one in range(1_000)])
+    answer = maria.post("/bulk/preview", action="reprocess", list="events", events=",".join(map(str, ids)))
+    assert "1,000 dead letters" in read(answer.text)
+    assert len(answer.data) < LARGEST_PAGE
+
+
+# The start
+
+
+def test_the_button_begins_a_run_over_what_was_shown(desk: Desk, maria: Visitor) -> None:
+    _dead(desk, 3)
+    address = _begin(maria)
+    run = _run(desk, address)
+    assert (run.actor, run.action, run.note, run.expected, run.stages) == (
+        "maria",
+        "reprocess",
+        "registered",
+        3,
+        (),
+    )
+
+
+def test_a_form_that_is_sent_twice_begins_one_run(desk: Desk, maria: Visitor) -> None:
+    _dead(desk, 2)
+    fields = _fields(maria.post("/bulk/preview", **ALL))
+    places = {path_of(maria.post("/bulk", **fields)) for _ in range(2)}
+    assert len(places) == len(desk.hub.bulk.listed()) == 1
+
+
+@pytest.mark.parametrize(("action", "number"), [("reprocess", 11), ("discard", 1)])
+def test_a_note_is_asked_for_where_it_is_many_or_final(
+    desk: Desk, maria: Visitor, action: str, number: int
+) -> None:
+    _dead(desk, number)
+    fields = _fields(maria.post("/bulk/preview", **(ALL | {"action": action}))) | {"note": "  "}
+    answer = maria.post("/bulk", **(fields | {"rate": "5"}))
+    assert answer.status_code == 422
+    assert "Say why; the note stays with each of them in the audit." in read(answer.text)
+    assert _fields(answer)["rate"] == "5"
+    assert desk.hub.bulk.listed() == []
+    _dead(desk, 1)
+    assert maria.post("/bulk", **(_fields(answer))).status_code == 303
+
+
+def test_above_a_hundred_the_number_is_typed_and_a_canary_is_suggested(desk: Desk, maria: Visitor) -> None:
+    fill(desk.hub.store, [{"status": "dead", "entity_id": str(one)} for one in range(1_001)])
+    fields = _fields(maria.post("/bulk/preview", **ALL))
+    assert fields["canary"] == "1"
+    for typed in ("", "101", "1.001.0"):
+        answer = maria.post("/bulk", **(fields | {"typed": typed, "note": "<b>why</b>"}))
+        assert answer.status_code == 422
+        assert "This is not the number that stands above." in read(answer.text)
+        assert "&lt;b&gt;why&lt;/b&gt;</textarea>" in answer.text
+    begun = maria.post("/bulk", **(fields | {"typed": "1.001"}))
+    assert _run(desk, path_of(begun)).stages == (1, 10, 100)
+
+
+WRONG_TERMS = [
+    *[("rate", value) for value in ("fast", "0", "-1", "10001", "nan", "1e999")],
+    *[("window", value) for value in ("1.5", "0", "x", "100001")],
+    *[("stop_share", value) for value in ("-1", "101", "x")],
+]
+
+
+def test_terms_that_mean_nothing_are_marked_and_kept(desk: Desk, maria: Visitor) -> None:
+    _dead(desk, 1)
+    fields = _fields(maria.post("/bulk/preview", **ALL))
+    for name, value in WRONG_TERMS:
+        answer = maria.post("/bulk", **(fields | {name: value}))
+        assert answer.status_code == 422
+        (field,) = [tag for tag in Tags(answer.text).named("input") if tag.get("name") == name]
+        assert (field["value"], field["aria-invalid"]) == (value, "true")
+        assert '<details class="fold" open>' in answer.text
+        assert desk.hub.bulk.listed() == []
+
+
+def test_terms_are_read_as_people_write_them_here_and_there(desk: Desk, maria: Visitor) -> None:
+    _dead(desk, 1)
+    fields = _fields(maria.post("/bulk/preview", **ALL))
+    begun = maria.post(
+        "/bulk", **(fields | {"rate": "0,5", "stop_share": "50 %", "window": "", "canary": "1"})
+    )
+    run = _run(desk, path_of(begun))
+    assert (run.rate, run.stop_share, run.window, run.stages) == (0.5, 0.5, 100, (1, 10, 100))
+
+
+def test_a_preview_of_somebody_else_or_of_yesterday_begins_nothing(
+    app: Flask, desk: Desk, maria: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _dead(desk, 1)
+    fields = _fields(maria.post("/bulk/preview", **ALL))
+    olga = Visitor(app).enter(desk, "olga", "operator")
+    answer = olga.post("/bulk", **(fields | {"csrf_token": olga.token}))
+    assert (answer.status_code, desk.hub.bulk.listed()) == (422, [])
+    monkeypatch.setattr(selection_tokens, "VALID", -1)
+    answer = maria.post("/bulk", **fields)
+    assert (answer.status_code, desk.hub.bulk.listed()) == (422, [])
+    assert "Look at the figures again and confirm." in read(answer.text)
+    monkeypatch.undo()
+    assert maria.post("/bulk", **_fields(answer)).status_code == 303
+
+
+def test_whoever_may_not_act_begins_and_changes_nothing(desk: Desk, maria: Visitor, vera: Visitor) -> None:
+    _dead(desk, 2)
+    address = _begin(maria)
+    vera.get("/dead-letters")
+    for path in ("/bulk/preview", "/bulk", f"{address}/pause", f"{address}/cancel"):
+        assert vera.post(path, **ALL).status_code == 403
+    assert vera.post("/bulk/desk", action="assign", all="1").status_code == 403
+    page = vera.get(address)
+    assert (page.status_code, "Cancel the run" in read(page.text)) == (200, False)
+    assert _run(desk, address).state == "freezing"
+
+
+def test_a_run_over_accounts_that_somebody_may_not_see_is_not_there_for_them(
+    app: Flask, desk: Desk, maria: Visitor
+) -> None:
+    _dead(desk, 2)
+    address = _begin(maria)
+    rita = Visitor(app).enter(desk, "rita", "operator", accounts=["filial-rj"])
+    for path in (address, f"/_f{address}", f"{address}/items.csv"):
+        assert rita.get(path).status_code == 404
+    assert rita.post(f"{address}/pause").status_code == 404
+    assert "No bulk run yet." in read(rita.get("/bulk").text)
+
+
+# A run
+
+
+@both_engines
+def test_a_run_is_told_from_its_start_to_its_end(desk: Desk, maria: Visitor) -> None:
+    _dead(desk, 4)
+    address = _begin(maria)
+    words = read(maria.get(address).text)
+    assert "Its dead letters are being written down, 0 so far. Nothing has been let go." in words
+    assert "No worker is running, so nothing moves." in words
+    for entity in "012":
+        del desk.answers[entity]
+    _turn(desk, 3)
+    words = read(maria.get(address).text)
+    assert "4 dead letters have come to an end; 3 succeeded." in words
+    assert "3 succeeded" in words or "succeeded 3" in words
+    assert "died again, same error 1" in words
+    page = maria.get(address)
+    assert "Order 3" in read(page.text)
+    assert "data-follows" not in page.text
+    assert "registered" in read(page.text)
+
+
+def test_a_run_is_paused_resumed_and_cancelled_with_plain_forms(desk: Desk, maria: Visitor) -> None:
+    _dead(desk, 3)
+    address = _begin(maria)
+    for verb, state in (("pause", "paused"), ("resume", "freezing"), ("cancel", "cancelled")):
+        answer = maria.post(f"{address}/{verb}", note="why")
+        assert (answer.status_code, path_of(answer), _run(desk, address).state) == (303, address, state)
+    assert "maria has cancelled it" in read(maria.get(address).text)
+    answer = maria.post(f"{address}/pause")
+    assert answer.status_code == 409
+    assert "It cannot be paused: it is cancelled." in read(answer.text)
+
+
+def test_with_script_the_buttons_answer_in_place(desk: Desk, maria: Visitor) -> None:
+    _dead(desk, 3)
+    address = _begin(maria)
+    answer = maria.htmx(f"{address}/pause", page=address)
+    assert answer.status_code == 200
+    assert "maria has paused it; nothing more is let go." in read(answer.text)
+    assert "<html" not in answer.text
+    assert 'id="resume-run"' in answer.text
+    late = maria.htmx(f"{address}/pause", page=address)
+    assert (late.status_code, late.headers["HX-Retarget"]) == (409, "#problem")
+    assert "It cannot be paused: it is on pause." in read(late.text)
+    assert 'id="resume-run"' in late.text
+
+
+def test_following_sends_what_is_new_and_the_buttons_only_where_they_are_others(
+    desk: Desk, maria: Visitor
+) -> None:
+    _dead(desk, 2)
+    address = _begin(maria)
+
+    def where(html: str) -> str:
+        (follower,) = [tag for _, tag in Tags(html).found if "data-follows" in tag]
+        return follower["hx-get"]
+
+    first = where(maria.get(address).text)
+    assert maria.glance(first).status_code == 204
+    bulk_progress.advance(desk.hub)
+    changed = maria.glance(first)
+    assert (changed.status_code, 'id="bulk-acts"' in changed.text) == (200, True)
+    bulk_progress.advance(desk.hub)
+    more = maria.glance(where(changed.text))
+    assert (more.status_code, 'id="bulk-acts"' in more.text) == (200, False)
+    desk.answers.clear()
+    _turn(desk, 2)
+    end = maria.glance(where(more.text))
+    assert "data-follows" not in end.text
+    assert 'id="bulk-acts"' in end.text
+    assert "pause-run" not in end.text
+
+
+def test_a_stop_by_itself_says_how_many_died_again(desk: Desk, maria: Visitor) -> None:
+    _dead(desk, 3)
+    address = _begin(maria, canary="1")
+    desk.hub.bulk.cancel(_run(desk, address).id, actor="maria")
+    run_id = desk.hub.bulk.start("reprocess", EventFilter(), actor="maria", note="x", canary=[1])
+    _turn(desk, 3)
+    words = read(maria.get(f"/bulk/{run_id}").text)
+    assert "stopped by itself 1 of 3 dead letters has come to an end." in words.replace("have", "has")
+    assert "1 of 1 died again: look at them, then resume or cancel it." in words
+    assert "Stages 1" in words
+
+
+def test_what_differs_from_the_preview_is_told_before_anything_is_let_go(desk: Desk, maria: Visitor) -> None:
+    ids = _dead(desk, 12)
+    address = _begin(maria)
+    for event_id in ids[1:]:
+        desk.change(event_id, status="done")
+    _turn(desk)
+    words = read(maria.get(address).text)
+    assert "on pause 0 of 1 dead letter has come to an end." in words
+    assert "There are not as many as the preview counted, so a person decides" in words
+    assert "The preview counted 12; they are 11 fewer." in words
+
+
+def test_those_that_die_later_are_told_apart_and_listed(desk: Desk, maria: Visitor) -> None:
+    _dead(desk, 2)
+    address = _begin(maria)
+    late = desk.dead("late")
+    page = maria.get(address)
+    assert "1 dead letter that matches has died since it was begun" in read(page.text)
+    (link,) = [tag["href"] for tag in Tags(page.text).named("a") if "from=" in tag.get("href", "")]
+    rows = [tag["id"] for tag in Tags(maria.get(link).text).named("tr") if "id" in tag]
+    assert rows == [f"row-{late}"]
+
+
+@both_engines
+def test_a_refused_one_says_why_and_each_outcome_has_its_list(
+    desk: Desk, maria: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk_items, "PAGE", 2)
+    ids = _dead(desk, 5)
+    address = _begin(maria)
+    bulk_progress.advance(desk.hub)
+    desk.hub.discard(ids[0], actor="joana", note="by hand")
+    desk.answers.clear()
+    _turn(desk, 3)
+    assert "somebody has dealt with it" in read(maria.get(address).text)
+    first = maria.get(f"{address}?items=succeeded")
+    (onward,) = [tag["href"] for tag in Tags(first.text).named("a") if tag.get("rel") == "next"]
+    second = maria.get(onward)
+    seen = re.findall(r'href="/events/(\d+)"', first.text + second.text)
+    assert list(map(int, seen)) == ids[1:]
+    for wrong in ("items=x", "items=succeeded&cursor=x"):
+        assert maria.get(f"{address}?{wrong}").status_code == 400
+
+
+def test_the_file_of_a_run_has_every_item_and_nothing_that_runs(desk: Desk, maria: Visitor) -> None:
+    for one in range(3):
+        desk.dead(str(one), error="=cmd|' /C calc'!A0")
+    address = _begin(maria)
+    del desk.answers["0"]
+    _turn(desk, 3)
+    maria.language = "pt-BR"
+    answer = maria.get(f"{address}/items.csv")
+    assert answer.headers["Content-Disposition"].startswith('attachment; filename="bulk-')
+    text = answer.data.decode().removeprefix("\ufeff")
+    head, *rows = csv.reader(io.StringIO(text, newline=""), delimiter=";")
+    assert sorted(row[1] for row in rows) == ["deu certo", *["morreu de novo, mesmo erro"] * 2]
+    assert {row[head.index("Erro agora")] for row in rows} == {"", "'=cmd|' /C calc'!A0"}
+
+
+def test_a_file_that_is_read_while_items_move_misses_none_and_doubles_none(
+    desk: Desk, maria: Visitor
+) -> None:
+    ids = _dead(desk, 4)
+    address = _begin(maria)
+    bulk_progress.advance(desk.hub)
+    with maria.client.application.test_request_context():
+        told = bulk_items._all(_run(desk, address), desk.person("anna", "viewer"))
+        first = next(told)
+        desk.answers.clear()
+        with maria.client.application.app_context():
+            _turn(desk, 3)
+        assert [first.event_id, *(item.event_id for item in told)] == ids
+
+
+def test_text_from_outside_is_shown_as_text(desk: Desk, maria: Visitor) -> None:
+    _dead(desk, 1, error="<script>alert(1)</script>\u202e")
+    address = _begin(maria)
+    desk.hub.bulk.pause(_run(desk, address).id, actor="<i>eve</i>")
+    _turn(desk, 2)
+    for text in (maria.post("/bulk/preview", **ALL).text, maria.get(f"{address}?items=waiting").text):
+        assert "<script>alert" not in text
+        assert "<i>eve" not in text
+        assert "\u202e" not in text
+
+
+def test_a_run_with_a_page_full_of_items_is_small(desk: Desk, maria: Visitor) -> None:
+    error = 'Cliente "Padaria & Filhos" não cadastrado: ' + "verifique o cadastro. " * 80
+    rows = [{"status": "dead", "entity_id": f"2026-{one:06d}", "last_error": error} for one in range(60)]
+    fill(desk.hub.store, rows)
+    address = _begin(maria)
+    bulk_progress.advance(desk.hub)
+    page = maria.get(f"{address}?items=waiting")
+    assert page.text.count('<th scope="row"') == 50
+    assert len(page.data) < LARGEST_PAGE
+
+
+def test_an_event_and_the_audit_lead_to_the_run(desk: Desk, maria: Visitor) -> None:
+    (event_id,) = _dead(desk, 1)
+    address = _begin(maria)
+    _turn(desk, 2)
+    for path in (f"/events/{event_id}", "/audit"):
+        assert f'href="{address}"' in maria.get(path).text
+
+
+def test_all_runs_are_listed_those_that_are_not_over_first(desk: Desk, maria: Visitor) -> None:
+    assert "No bulk run yet." in read(maria.get("/bulk").text)
+    _dead(desk, 2)
+    live = _begin(maria)
+    over = _begin(maria)
+    maria.post(f"{over}/cancel")
+    page = maria.get("/bulk")
+    assert "1 bulk run is not over." in read(page.text)
+    assert re.findall(r'class="to" href="([^"]*)"', page.text) == [live, over]
+
+
+def test_long_lists_of_runs_have_pages(desk: Desk, maria: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk, "PAGE", 2)
+    (event_id,) = _dead(desk, 1)
+    runs = [desk.hub.bulk.start("reprocess", ids=[event_id], actor="maria") for _ in range(4)]
+    for run_id in runs[1:]:
+        desk.hub.bulk.cancel(run_id, actor="maria")
+    first = maria.get("/bulk").text
+    (older,) = [tag["href"] for tag in Tags(first).named("a") if tag.get("rel") == "next"]
+    seen = re.findall(r'class="to" href="/bulk/(\d+)"', first + maria.get(older).text)
+    assert list(map(int, seen)) == [runs[0], runs[3], runs[2], runs[1]]
+
+
+def test_a_full_list_of_runs_is_small(desk: Desk, maria: Visitor) -> None:
+    (event_id,) = _dead(desk, 1)
+    for _ in range(bulk.PAGE + 1):
+        run_id = desk.hub.bulk.start("reprocess", ids=[event_id], actor="maria", note='"<&>" ' * 300)
+        desk.hub.bulk.cancel(run_id, actor="maria")
+    page = maria.get("/bulk")
+    assert page.text.count('class="to"') == bulk.PAGE
+    assert len(page.data) < LARGEST_PAGE
+
+
+NO_RUNS = ["/bulk/1", "/bulk/99999999999999999999", "/_f/bulk/1", "/bulk/1/items.csv"]
+
+
+def test_a_run_that_does_not_exist_is_a_page_that_says_so(maria: Visitor) -> None:
+    for path in NO_RUNS:
+        assert maria.get(path).status_code == 404
+
+
+def test_the_bar_is_always_whole_and_shows_whatever_there_is() -> None:
+    for numbers in (
+        [0, 0, 0, 0, 0],
+        [1, 1, 1, 1, 99_996],
+        [3, 0, 0, 0, 0],
+        [99_999, 0, 1, 0, 0],
+        [7, 7, 7, 7, 7],
+    ):
+        widths = _widths(numbers)
+        assert sum(widths) == WIDTH
+        assert all(width >= LEAST for width, number in zip(widths, numbers, strict=True) if number)
+
+
+# The desk
+
+
+@both_engines
+def test_a_selection_is_assigned_tagged_and_snoozed_at_once(desk: Desk, maria: Visitor) -> None:
+    ids = _dead(desk, 3)
+    for action, form in (
+        ("assign", {"person": "maria", "until": ""}),
+        ("tag", {"add": "fiscal, urgent", "remove": ""}),
+    ):
+        page = maria.post("/bulk/preview", **(ALL | {"action": action}))
+        assert page.status_code == 200
+        done = maria.post("/bulk/desk", **(_fields(page) | {"action": action} | form))
+        assert (done.status_code, path_of(done)) == (303, "/dead-letters")
+        assert "Done: 3 events are changed." in read(maria.get("/dead-letters").text)
+        assert "Done:" not in read(maria.get("/dead-letters").text)
+    known = marked.marks(desk.hub.store, ids)
+    assert {(one.assignee, one.tags) for one in known.values()} == {("maria", ("fiscal", "urgent"))}
+
+    page = maria.post("/bulk/preview", **(ALL | {"action": "snooze"}))
+    (until, *_) = [tag["value"] for tag in Tags(page.text).named("option")]
+    maria.post("/bulk/desk", **(_fields(page) | {"until": until}))
+    assert "Every dead letter is snoozed." in read(maria.get("/dead-letters").text)
+
+
+def test_the_desk_of_accounts_that_are_not_ones_own_stays_as_it_is(app: Flask, desk: Desk) -> None:
+    mine, other = desk.dead("1", account="filial-rj"), desk.dead("2", account="filial-sp")
+    rita = Visitor(app).enter(desk, "rita", "operator", accounts=["filial-rj"])
+    form = {"action": "tag", "list": "events", "events": f"{mine},{other}", "add": "x"}
+    assert rita.post("/bulk/desk", **form).status_code == 303
+    known = marked.marks(desk.hub.store, [mine, other])
+    assert (known[mine].tags, known[other].tags) == (("x",), ())
+
+
+NOT_FOR_THE_DESK = [
+    {"action": "assign", "person": "nobody-here"},
+    {"action": "assign", "person": "rita"},
+    {"action": "assign", "person": "maria", "until": "soon"},
+    {"action": "tag", "add": "x" * 500},
+    {"action": "snooze", "until": "2001-01-01T00:00"},
+]
+
+
+def test_what_cannot_be_put_on_the_desk_changes_nothing(desk: Desk, maria: Visitor) -> None:
+    desk.person("rita", "operator", accounts=["filial-rj"])
+    (event_id,) = _dead(desk, 1)
+    for form in NOT_FOR_THE_DESK:
+        answer = maria.post("/bulk/desk", **(ALL | form))
+        assert answer.status_code == 422
+        assert "Nothing was changed." in read(answer.text)
+        known = marked.marks(desk.hub.store, [event_id])[event_id]
+        assert (known.assignee, known.tags, known.snoozed_until) == (None, (), None)
+
+
+def test_the_desk_takes_no_more_at_once_than_it_says(
+    desk: Desk, maria: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk_many, "MOST", 2)
+    _dead(desk, 3)
+    answer = maria.post("/bulk/preview", **(ALL | {"action": "tag"}))
+    assert answer.status_code == 422
+    assert "Narrow the filter" in read(answer.text)

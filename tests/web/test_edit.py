@@ -1,0 +1,211 @@
+"""Correcting a payload on the page: two steps without script, nothing hidden is shown or lost, nothing typed is lost."""
+
+from __future__ import annotations
+
+import json
+from html import unescape
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from dlq_console.errors import OutcomeUnknown
+from dlq_console.hub.policy import Policy
+from dlq_console.redact import MASK
+from dlq_console.store import queries
+from dlq_console.web.edit import MOST_TYPED
+from tests.web.desk import Desk
+from tests.web.visitor import Tags, Visitor, path_of, read
+
+PAYLOAD = {"number": "8841", "total": 12.5, "password": "hunter2", "note": "olá \u202e\x1b[31m"}
+SCHEMA = {"type": "object", "required": ["number"]}
+
+
+@pytest.fixture
+def edna(app: Flask, desk: Desk) -> Visitor:
+    """An editor, logged in, who reads English."""
+    return Visitor(app).enter(desk, "edna", "editor")
+
+
+def _dead(desk: Desk, **more: Any) -> int:
+    return desk.dead("8841", **({"payload": PAYLOAD} | more))
+
+
+def _text(page: str) -> str:
+    """What stands in the field."""
+    return unescape(page.partition('<textarea id="payload"')[2].partition(">")[2].partition("</textarea>")[0])
+
+
+def _hidden(page: str) -> dict[str, str]:
+    return {tag["name"]: tag["value"] for tag in Tags(page).named("input") if tag.get("type") == "hidden"}
+
+
+def test_a_payload_is_corrected_in_two_steps_without_script(desk: Desk, edna: Visitor) -> None:
+    event_id = _dead(desk)
+    assert f'href="/events/{event_id}/edit"' in edna.get(f"/events/{event_id}").text
+    page = edna.get(f"/events/{event_id}/edit").text
+    typed = _text(page).replace('"8841"', '"9000"').replace("12.5", "12.50")
+    checked = edna.post(f"/events/{event_id}/edit", payload=typed, note="wrong number", **_seen(page))
+    assert checked.status_code == 200
+    text = read(checked.text)
+    assert "Number changed 8841 9000" in text
+    assert "Total" not in text
+    assert desk.hub.get(event_id).status == "dead", "the first step only looks"
+    saved = edna.post(f"/events/{event_id}/edit", step="save", **_hidden(checked.text))
+    assert saved.status_code == 303
+    new = desk.hub.get(event_id + 1)
+    assert path_of(saved) == f"/events/{new.id}"
+    assert new.payload == PAYLOAD | {"number": "9000"}
+    assert '"total":12.50' in new.payload_json
+    (entry, *_) = queries.audit(desk.hub.store, new.id)
+    assert (entry.actor, entry.action, entry.note) == ("edna", "edit", "wrong number")
+    assert "edna corrected the payload." in read(edna.get(f"/events/{event_id}").text)
+
+
+def _seen(page: str) -> dict[str, str]:
+    return {"seen": _hidden(page)["seen"]}
+
+
+def test_hidden_values_are_shown_in_no_step(desk: Desk, edna: Visitor) -> None:
+    event_id = _dead(desk)
+    page = edna.get(f"/events/{event_id}/edit").text
+    assert json.loads(_text(page))["password"] == MASK
+    changed = json.dumps(json.loads(_text(page)) | {"number": "1"}, ensure_ascii=False)
+    checked = edna.post(f"/events/{event_id}/edit", payload=changed)
+    refused = edna.post(f"/events/{event_id}/edit", payload=changed.replace('"1"', f'"{MASK}"'))
+    newly = edna.post(f"/events/{event_id}/edit", payload=changed.replace(MASK, "opensesame"))
+    for answer in (page, checked.text, refused.text, newly.text):
+        assert "hunter2" not in answer
+    assert "Password changed" in read(newly.text)
+    assert "opensesame" not in read(newly.text)
+
+
+def test_characters_that_nobody_sees_come_through_unchanged(desk: Desk, edna: Visitor) -> None:
+    event_id = _dead(desk)
+    page = edna.get(f"/events/{event_id}/edit").text
+    assert "\u202e" not in page
+    typed = _text(page).replace('"8841"', '"9000"')
+    checked = edna.post(f"/events/{event_id}/edit", payload=typed).text
+    edna.post(f"/events/{event_id}/edit", step="save", **_hidden(checked))
+    assert desk.hub.get(event_id + 1).payload["note"] == PAYLOAD["note"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        ('{"number": 1,\n  "total": }', "this is not JSON: Expecting value (line 2, column 12)"),
+        ('{"number": 1, "number": 2}', 'has the key "number" twice'),
+        ('{"number": 1, "other": "•••"}', "payload.other: ••• stands for no hidden value here"),
+        ('{"total": 1}', "payload: number is missing (schema of order.create)"),
+        ("", "this is not JSON"),
+        ("[" * 200 + "]" * 200, "levels deep"),
+        ('{"number": NaN}', "payload:"),
+    ],
+)
+def test_what_cannot_be_saved_is_told_in_one_sentence_and_typed_only_once(
+    desk: Desk, edna: Visitor, typed: str, sentence: str
+) -> None:
+    event_id = _dead(desk, policy=Policy(schema=SCHEMA))
+    edna.get(f"/events/{event_id}/edit")
+    for step in ("check", "save"):
+        answer = edna.post(f"/events/{event_id}/edit", payload=typed, note="kept too", step=step)
+        assert answer.status_code == 400
+        assert sentence in read(answer.text)
+        assert _text(answer.text) == typed
+        assert "kept too</textarea>" in answer.text
+    assert desk.hub.get(event_id).status == "dead"
+
+
+def test_whoever_changes_their_mind_after_the_check_goes_on_writing(desk: Desk, edna: Visitor) -> None:
+    event_id = _dead(desk)
+    edna.get(f"/events/{event_id}/edit")
+    checked = edna.post(f"/events/{event_id}/edit", payload='{"number": "9"}', note="n").text
+    again = edna.post(f"/events/{event_id}/edit", step="change", **_hidden(checked)).text
+    assert _text(again) == '{"number": "9"}'
+    assert ">n</textarea>" in again
+
+
+def test_somebody_who_was_faster_costs_nobody_their_text(desk: Desk, edna: Visitor) -> None:
+    event_id = _dead(desk)
+    page = edna.get(f"/events/{event_id}/edit").text
+    desk.hub.discard(event_id, actor="joana", note="cancelled")
+    answer = edna.post(f"/events/{event_id}/edit", payload='{"number": "9"}', step="save", **_seen(page))
+    assert answer.status_code == 409
+    assert "joana discarded it." in read(answer.text)
+    assert _text(answer.text) == '{"number": "9"}'
+    assert edna.get(f"/events/{event_id}/edit").status_code == 409
+
+
+def test_a_form_that_is_sent_twice_saves_once(desk: Desk, edna: Visitor) -> None:
+    event_id = _dead(desk)
+    page = edna.get(f"/events/{event_id}/edit").text
+    form = {"payload": '{"number": "9"}', "step": "save", **_seen(page)}
+    assert edna.post(f"/events/{event_id}/edit", **form).status_code == 303
+    assert edna.post(f"/events/{event_id}/edit", **form).status_code == 409
+    assert desk.hub.get(event_id).superseded_by == event_id + 1
+
+
+def test_a_lost_session_costs_nobody_their_text(app: Flask, desk: Desk, edna: Visitor) -> None:
+    event_id = _dead(desk)
+    edna.get(f"/events/{event_id}/edit")
+    edna.client.delete_cookie("dlq_console")
+    answer = edna.post(f"/events/{event_id}/edit", payload='{"number": "typed"}')
+    assert answer.status_code == 401
+    assert '{"number": "typed"}' in unescape(answer.text)
+
+
+def test_what_is_in_doubt_says_why_it_is_not_edited(desk: Desk, edna: Visitor) -> None:
+    event_id = desk.dead("1", error=OutcomeUnknown("no answer"), policy=Policy(on_unknown="hold"))
+    assert f'href="/events/{event_id}/edit"' not in edna.get(f"/events/{event_id}").text
+    answer = edna.get(f"/events/{event_id}/edit")
+    assert answer.status_code == 409
+    assert "It is in doubt whether the ERP has it already." in read(answer.text)
+
+
+def test_a_newer_event_must_be_known_of(desk: Desk, edna: Visitor) -> None:
+    event_id = _dead(desk, policy=Policy(replay_policy="ask"))
+    desk.add("8841", payload={"number": "newer"})
+    edna.get(f"/events/{event_id}/edit")
+    checked = edna.post(f"/events/{event_id}/edit", payload='{"number": "9"}').text
+    assert "even_if_newer" in {tag.get("name") for tag in Tags(checked).named("input")}
+    refused = edna.post(f"/events/{event_id}/edit", step="save", **_hidden(checked))
+    assert refused.status_code == 409
+    assert "A newer event of the same number" in read(refused.text)
+    saved = edna.post(f"/events/{event_id}/edit", step="save", even_if_newer="1", **_hidden(checked))
+    assert saved.status_code == 303
+
+
+def test_the_same_payload_in_another_event_is_pointed_at(desk: Desk, edna: Visitor) -> None:
+    event_id = _dead(desk)
+    same = desk.add("8841", payload={"number": "9"})
+    edna.get(f"/events/{event_id}/edit")
+    answer = edna.post(f"/events/{event_id}/edit", payload='{"number": "9"}', step="save")
+    assert answer.status_code == 409
+    assert "holds exactly this payload already" in read(answer.text)
+    assert f'href="/events/{same}"' in answer.text
+
+
+def test_a_payload_that_is_too_large_for_a_form_is_sent_to_the_command_line(
+    desk: Desk, edna: Visitor
+) -> None:
+    event_id = _dead(desk, payload={"text": "x" * MOST_TYPED})
+    page = edna.get(f"/events/{event_id}/edit").text
+    assert f"dlq-console events edit {event_id} --payload @payload.json" in read(page)
+    assert "<textarea" not in page
+    assert len(page) < 60_000
+
+
+def test_hostile_text_is_only_text(desk: Desk, edna: Visitor) -> None:
+    event_id = _dead(desk, payload={"number": "</textarea><script>alert(1)</script>"})
+    page = edna.get(f"/events/{event_id}/edit").text
+    assert "<script>alert" not in page
+    typed = '{"number": "</textarea><script>alert(2)</script>", "<b>": 1}'
+    checked = edna.post(f"/events/{event_id}/edit", payload=typed).text
+    assert "<script>alert" not in checked
+    assert "<b>" not in checked.partition("<tbody>")[2].partition("</tbody>")[0]
+
+
+def test_an_operator_may_not_correct_and_is_not_offered_it(desk: Desk, maria: Visitor) -> None:
+    event_id = _dead(desk)
+    assert f'href="/events/{event_id}/edit"' not in maria.get(f"/events/{event_id}").text
+    assert maria.post(f"/events/{event_id}/edit", payload="{}", step="save").status_code == 403

@@ -1,0 +1,67 @@
+"""From a business number straight to its event, or to the few that it may be."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from flask import Flask
+
+from dlq_console.hub.policy import Policy
+from tests.web.desk import Desk
+from tests.web.visitor import Tags, Visitor, path_of, read
+
+ROW = re.compile(r'<tr id="row-(\d+)"')
+WITH_CUSTOMER = Policy(max_attempts=1, columns={"Customer": "customer.code"})
+
+
+def _order(desk: Desk, entity: str, customer: str, **more: str) -> int:
+    payload = {"customer": {"code": customer}}
+    return desk.dead(entity, payload=payload, policy=WITH_CUSTOMER, **more)
+
+
+def test_one_hit_leads_straight_to_its_event(desk: Desk, maria: Visitor) -> None:
+    event_id = _order(desk, "8841", "C-5521")
+    key = desk.hub.get(event_id).idempotency_key
+    desk.hub.publish_kinds("worker")
+    for text in ("8841", " #8841 ", "C-5521", "c-5521", str(event_id), key):
+        answer = maria.client.get("/search", query_string={"q": text})
+        assert (text, answer.status_code) == (text, 303)
+        assert path_of(answer) == f"/events/{event_id}"
+
+
+def test_several_hits_are_listed_with_where_they_were_found(desk: Desk, maria: Visitor) -> None:
+    by_number = _order(desk, "5521", "C-1")
+    by_customer = _order(desk, "7000", "5521")
+    desk.hub.publish_kinds("worker")
+    page = maria.get("/search?q=5521").text
+    assert ROW.findall(page) == [str(by_customer), str(by_number)]
+    assert "2 events with “5521”." in read(page)
+    assert "found in: number" in read(page)
+    assert "found in: Customer" in read(page)
+    assert 'value="5521"' in page
+
+
+def test_no_hit_is_a_sentence_and_a_way_to_the_errors(desk: Desk, maria: Visitor) -> None:
+    desk.dead("1")
+    page = maria.get("/search?q=nobody").text
+    assert "No event has “nobody” as its number or in a field that is searched." in read(page)
+    assert "/dead-letters?q=nobody" in [link.get("href") for link in Tags(page).named("a")]
+    assert "the whole of it" in read(maria.get("/search").text)
+    maria.language = "pt-BR"
+    assert "Nenhum evento tem “nobody”" in read(maria.get("/search?q=nobody").text)
+
+
+def test_nobody_finds_what_they_may_not_see(app: Flask, desk: Desk) -> None:
+    desk.dead("8841", account="filial-rj")
+    rita = Visitor(app).enter(desk, "rita", "operator", accounts=["filial-sp"])
+    assert "No event has “8841”" in read(rita.get("/search?q=8841").text)
+
+
+@pytest.mark.parametrize("text", ["\x00", "x" * 1_000_000, "<script>", "%", "'", "\ud800", "\uff19\uff19"])
+def test_whatever_is_typed_gets_a_page(maria: Visitor, text: str) -> None:
+    address = {"q": text.encode("utf-8", "surrogatepass")}
+    answer = maria.client.get("/search", query_string=address)
+    assert answer.status_code == 200
+    assert "<script>" not in answer.text
+    assert len(answer.data) < 20_000
