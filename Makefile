@@ -48,7 +48,7 @@ chaos: $(INSTALLED_DEV)  ## the long and destructive forms of the tests
 	$(BIN)/python -m pytest -m chaos --timeout=3600 $(if $(CHAOS_ARGS),,tests) tests/chaos $(CHAOS_ARGS) $(PYTEST_ARGS)
 
 clean:  ## remove the environment and what tools left behind
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .screenshots
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

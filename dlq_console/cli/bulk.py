@@ -35,6 +35,11 @@ def bulk() -> None:
 @click.option("--window", type=int, help="How many may be let go and not ended at once.  [default: 100]")
 @click.option("--canary", metavar="N,N,...", help="Sizes of the first stages, such as 1,10,100.")
 @click.option("--stop-share", type=float, help="Share that died again above which it stops.  [default: 0.2]")
+@click.option("--assign-to", metavar="NAME", help="Of assign: who sees to them; - for nobody.")
+@click.option("--due", help="Of assign: until when, ISO 8601 with a zone.")
+@click.option("--reassign", is_flag=True, help="Of assign: also what somebody else sees to.")
+@click.option("--add-tag", "tags", multiple=True, help="Of tag: one to add; may repeat.")
+@click.option("--until", help="Of snooze: ISO 8601 with a zone; - to bring them back now.")
 @click.option("--dry-run", is_flag=True, help="Only tell what it would do.")
 @as_json
 def start(
@@ -46,6 +51,11 @@ def start(
     window: int | None,
     canary: str | None,
     stop_share: float | None,
+    assign_to: str | None,
+    due: str | None,
+    reassign: bool,
+    tags: tuple[str, ...],
+    until: str | None,
     dry_run: bool,
     as_json: bool,
     **asked: Any,
@@ -57,14 +67,18 @@ def start(
     which = None if ids else flt
     if ids and not flt.is_empty:
         raise click.UsageError("Give filter options or --id, not both.")
+    arguments = _arguments(to=assign_to, due=due, reassign=reassign, tags=tags, until=until)
     with open_hub() as hub:
         if dry_run:
-            _print_preview(hub.bulk.preview(action, which, ids=ids, actor=actor()), as_json)
+            _print_preview(
+                hub.bulk.preview(action, which, ids=ids, arguments=arguments, actor=actor()), as_json
+            )
             return
         run_id = hub.bulk.start(
             action,
             which,
             ids=ids,
+            arguments=arguments,
             actor=actor(),
             note=note,
             rate=rate,
@@ -124,6 +138,12 @@ def _act(verb: Verb, run_id: int, note: str | None, as_json: bool) -> None:
     click.echo(to_text(run_json(run)) if as_json else f"Bulk run {run_id} is {run.state}.")
 
 
+def _arguments(**given: Any) -> dict[str, Any]:
+    """What was given of the arguments of an action; `-` means nobody, or at once."""
+    named = {name: value for name, value in given.items() if value not in (None, (), False)}
+    return {name: None if value == "-" else value for name, value in named.items()}
+
+
 def _stages(text: str | None) -> list[int] | None:
     if text is None:
         return None
@@ -175,6 +195,7 @@ def _print_run(run: BulkRun) -> None:
     late = f"{run.late.number:,}{' or more' if run.late.capped else ''}"
     lines = {
         "action": run.action,
+        "with": to_text(run.arguments) if run.arguments else None,
         "filter": run.filter,
         "begun": f"{moment(run.created_at)} by {run.actor}",
         "note": run.note,

@@ -19,23 +19,24 @@ from pathlib import Path
 
 from dlq_console.clock import monotonic
 from dlq_console.demo.children import Children, StoppedEarly
+from dlq_console.demo.data import SEED
 from dlq_console.demo.erp_client import RULES
 from dlq_console.demo.greeting import greet, say_goodbye
 from dlq_console.demo.opening import opening
 from dlq_console.demo.producers import Production, run_producer
 from dlq_console.demo.summary import count_events, summarise
+from dlq_console.demo.team import Team
 from dlq_console.errors import ConfigurationError
 from dlq_console.runtime import Hub
 from dlq_console.settings import read_settings, unknown_names
 from dlq_console.store import people
+from dlq_console.store.people import Role
 
-#: Of the invented customers; the ERP and the producers must agree on it.
-SEED = 2026
 HOST = "127.0.0.1"
 #: How many events the demo's worker runs at once.
 SLOTS = 8
-#: Log-ins that the demo makes: name and role.
-LOGINS = (("operator", "operator"), ("viewer", "viewer"), ("admin", "admin"))
+#: Log-ins that the demo makes: name to role.
+LOGINS = {f"demo-{role}": role for role in (Role.OPERATOR, Role.EDITOR, Role.VIEWER, Role.ADMIN)}
 #: Who made them, says the audit.
 ACTOR = "demo"
 
@@ -84,7 +85,8 @@ def _run(demo: Demo, stop: threading.Event) -> int:
         console = children.start_console(HOST, demo.port)
         children.start_worker(SLOTS)
         greet(console, erp, logins, hub, demo.seconds)
-        production = _produce(hub, demo, stop, children, first_number=8800 + 10 * before)
+        team = Team(hub, {role: name for name, role in LOGINS.items()})
+        production = _produce(hub, demo, stop, children, team, first_number=8800 + 10 * before)
         children.stop_worker()
         summary = summarise(hub, erp, before=before, created=production.created, folded=production.folded)
         say_goodbye(summary)
@@ -114,8 +116,7 @@ def _make_logins(hub: Hub) -> dict[str, str]:
     """Fresh passwords every time: the database may be a real one."""
     known = {entry.person.name for entry in people.list_users(hub.store)}
     passwords = {}
-    for name, role in LOGINS:
-        login = f"demo-{name}"
+    for login, role in LOGINS.items():
         passwords[login] = secrets.token_urlsafe(9)
         if login in known:
             people.set_password(hub.store, login, passwords[login], actor=ACTOR)
@@ -125,7 +126,7 @@ def _make_logins(hub: Hub) -> dict[str, str]:
 
 
 def _produce(
-    hub: Hub, demo: Demo, stop: threading.Event, children: Children, *, first_number: int
+    hub: Hub, demo: Demo, stop: threading.Event, children: Children, team: Team, *, first_number: int
 ) -> Production:
     """Make traffic until the time is over, Ctrl-C, or a child that should not have ended."""
     made: list[Production] = []
@@ -145,9 +146,11 @@ def _produce(
     producer = threading.Thread(target=work, name="demo-producers")
     producer.start()
     ends = None if demo.seconds is None else monotonic() + demo.seconds
+    settled = False
     while not stop.wait(0.5) and (ends is None or monotonic() < ends):
         if children.look():
             break
+        settled = settled or team.work()
     stop.set()
     producer.join(30)
     return made[0] if made else Production(0, 0)

@@ -13,6 +13,8 @@ from functools import cache
 from random import Random
 from typing import Any
 
+#: Of the demo's customers; its ERP and its producers must agree on it.
+SEED = 2026
 #: Customers an account trades with.
 CUSTOMERS_PER_ACCOUNT = 60
 #: How many of them nobody has registered in the ERP yet.

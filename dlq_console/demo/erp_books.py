@@ -20,6 +20,8 @@ from dlq_console.demo.erp_journal import Journal
 
 #: Missing customers remembered per account; the one asked for longest ago makes room.
 MISSING_KEPT = 200
+#: Refused records remembered per account, likewise.
+REFUSALS_KEPT = 2_000
 
 
 class Outcome(StrEnum):
@@ -50,6 +52,14 @@ class MissingCustomer:
     last_asked: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a record was refused; `customer` (code, name) where one has to be registered first."""
+
+    text: str
+    customer: tuple[str, str] | None = None
+
+
 class BooksClosed(Exception):
     """The ERP is stopping and takes nothing more."""
 
@@ -65,6 +75,8 @@ class _Account:
     twice: set[str] = field(default_factory=set)
     doubled: set[str] = field(default_factory=set)
     missing: dict[str, MissingCustomer] = field(default_factory=dict)
+    #: Why a record such as "orders 8841" was refused last.
+    refusals: dict[str, Refusal] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
 
 
@@ -148,6 +160,21 @@ class Books:
             if len(missing) > MISSING_KEPT:
                 del missing[next(iter(missing))]
 
+    def refuse(self, account: str, record: str, refusal: Refusal) -> None:
+        """Count a refusal, and remember why the record was refused until it is taken."""
+        with self._lock:
+            held = self._account(account)
+            held.counts["refused"] += 1
+            held.refusals.pop(record, None)
+            held.refusals[record] = refusal
+            if len(held.refusals) > REFUSALS_KEPT:
+                del held.refusals[next(iter(held.refusals))]
+
+    def refusal_of(self, account: str, record: str) -> Refusal | None:
+        """Why a record was refused last; None where it was not, or was taken since."""
+        with self._lock:
+            return self._account(account).refusals.get(record)
+
     def count(self, account: str, what: str) -> None:
         """Add one to a counter of the account."""
         with self._lock:
@@ -208,6 +235,8 @@ class Books:
             held.twice.add(key)
         if record and held.first_key.setdefault(record, key) != key:
             held.doubled.add(record)
+        if record:
+            held.refusals.pop(record, None)
         if customer:
             self._register(account, *customer)
 

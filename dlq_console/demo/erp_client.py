@@ -62,12 +62,17 @@ class ErpClient:
             ErpError: the ERP refuses the record, asks for fewer calls, or is out of service.
             OSError: no answer came; the record may have been taken.
         """
-        if not isinstance(event.payload, dict):
-            raise PermanentError("The payload is not an object with the fields of a record; send it as one.")
-        record = event.payload | {"integration_code": event.entity_id, "version": event.version}
-        # A number that no float holds exactly arrives as Decimal; the ERP reads it as text.
-        content = json.dumps(record, default=str).encode()
-        return self._call(self._address(event, resource), run, content)
+        return self._call(self._address(event, resource), run, _record_of(event))
+
+    def would_take(self, event: Event, run: Run, resource: str) -> bool:
+        """Whether the ERP would take the payload of an event now; nothing is sent.
+
+        Raises:
+            PermanentError: the payload is no record.
+            ErpError, OSError: it cannot be asked now.
+        """
+        answer = self._call(f"{self._address(event, resource)}/check", run, _record_of(event))
+        return answer["accepted"] is True
 
     def find(self, event: Event, run: Run, resource: str) -> str | None:
         """The ERP's document number of what was sent for an event; None where it has none.
@@ -92,6 +97,14 @@ class ErpClient:
         except HTTPError as refusal:
             with refusal:
                 raise ErpError(refusal) from None
+
+
+def _record_of(event: Event) -> bytes:
+    if not isinstance(event.payload, dict):
+        raise PermanentError("The payload is not an object with the fields of a record; send it as one.")
+    record = event.payload | {"integration_code": event.entity_id, "version": event.version}
+    # A number that no float holds exactly arrives as Decimal; the ERP reads it as text.
+    return json.dumps(record, default=str).encode()
 
 
 def _said(content: bytes) -> str | None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from dlq_console.clock import monotonic
 from dlq_console.demo.data import customers
-from dlq_console.demo.erp_books import Books, BooksClosed, Outcome
+from dlq_console.demo.erp_books import Books, BooksClosed, Outcome, Refusal
 from dlq_console.demo.erp_mood import Mood
 from dlq_console.demo.erp_temper import Fate, Temper
 
@@ -167,6 +167,24 @@ class Desk:
         self._pause(temper.latency + (temper.slow_by if fate is Fate.SLOW else 0))
         return Answer(200, {"document": self.books.document_of(account, f"{resource} {code}")})
 
+    def check(self, call: Call) -> Answer:
+        """Tell whether a call would be taken now: `{"accepted": true}`, or false and what stands in its way.
+
+        Nothing is done, and nobody is reproached with it: it is no refusal.
+
+        Raises:
+            UnknownAccount: there is no such account.
+        """
+        fate, temper, turned_away = self._meet(call.account, call.resource, writes=False)
+        if turned_away is not None:
+            return turned_away
+        self._pause(temper.latency + (temper.slow_by if fate is Fate.SLOW else 0))
+        try:
+            self._check(call)
+        except Refused as refusal:
+            return Answer(200, {"accepted": False, "why": refusal.text})
+        return Answer(200, {"accepted": True})
+
     def close(self) -> None:
         """Wake every call that is still being slow, and close the books."""
         self._closing.set()
@@ -195,7 +213,7 @@ class Desk:
             self._check(call)
             return self._write(call, temper)
         except Refused as refusal:
-            self.books.count(call.account, "refused")
+            self.books.refuse(call.account, _record(call), Refusal(refusal.text, refusal.missing_customer))
             with self._lock:
                 self.mood(call.account).has_refused(call.resource)
             if refusal.missing_customer:
@@ -250,7 +268,7 @@ def _check_total(body: dict[str, Any]) -> None:
     except (ArithmeticError, KeyError, TypeError, ValueError):
         raise Refused("SOAP-ENV:Client-204", "Valores do documento ilegíveis.") from None
     if not equal:
-        raise Refused("SOAP-ENV:Client-205", f"O total [{total}] difere da soma dos itens [{lines}].")
+        raise Refused("SOAP-ENV:Client-205", f"O total [{total:.2f}] difere da soma dos itens [{lines:.2f}].")
 
 
 def _record(call: Call) -> str:

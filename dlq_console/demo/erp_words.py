@@ -52,6 +52,21 @@ WORDS: dict[str, tuple[str, str]] = {
         "O cliente não foi cadastrado: escreva um código e um nome, cada um com até 100 caracteres.",
         "The customer was not registered: write a code and a name, each of at most 100 characters.",
     ),
+    "record_taken": (
+        "● Está no ERP como documento {document}.",
+        "● The ERP holds it as document {document}.",
+    ),
+    "customer_held": ("● Está cadastrado como {name}.", "● It is registered as {name}."),
+    "record_absent": ("■ Não está no ERP.", "■ The ERP does not hold it."),
+    "record_refused": ("Foi recusado por último com:", "It was refused last, with:"),
+    "record_needs": (
+        "Antes, o cliente {code} ({name}) precisa estar cadastrado.",
+        "Before that, customer {code} ({name}) has to be registered.",
+    ),
+    "record_may_come": (
+        "O cliente já está cadastrado. No console, use Reprocessar.",
+        "The customer is registered by now. Use Reprocess in the console.",
+    ),
     "temper_latency": ("responde em {latency} s", "answers within {latency} s"),
     "temper_limit": (
         "aceita {calls_per_window} chamadas em {window} s; acima disso, 429",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dlq_console.demo import opening
+from dlq_console.demo.data import SEED, customers
 from dlq_console.demo.erp_temper import TEMPERS
 from dlq_console.demo.summary import Summary
 from dlq_console.runtime import Hub
@@ -25,7 +26,7 @@ def greet(console: str, erp: str, logins: dict[str, str], hub: Hub, seconds: flo
     for name, password in logins.items():
         print(f"    log in as    {name}   password {password}")
     print(f"  Simulated ERP  {erp}\n")
-    print("Five things to see:")
+    print("Six things to see:")
     for number, scene in enumerate(_scenes(console, erp), start=1):
         print(f"  {number}. {scene}")
     ending = "Ctrl-C stops everything." if seconds is None else f"It ends by itself after {seconds:g} s."
@@ -35,8 +36,10 @@ def greet(console: str, erp: str, logins: dict[str, str], hub: Hub, seconds: flo
 def _scenes(console: str, erp: str) -> list[str]:
     outage = TEMPERS[opening.FAILING].outage_after
     block = TEMPERS[opening.BLOCKING].block_lasts
+    absent = next(one for one in customers(SEED, opening.ONE_CAUSE) if not one.registered)
     return [
-        f"Refused orders: read why on {console}/dead-letters, register the customer on {erp}, click Reprocess.",
+        f"One cause, {opening.OF_ONE_CUSTOMER} orders: {console}/search?q={absent.code}; register the customer on {erp}/{opening.ONE_CAUSE}, reprocess all.",
+        f"A wrong payload: log in as the editor and correct the total on {console}/dead-letters?kind=invoice.create",
         f"A stale replay is refused: Reprocess on {console}/dead-letters?kind=customer.upsert",
         f"An order in doubt is verified: {console}/events?account={opening.DOUBTFUL}&kind=order.create (the first, after 15 s)",
         f"A block of {block:g} s is waited out: {console}/events?account={opening.BLOCKING}&kind=order.create",

@@ -24,6 +24,13 @@ CORRECTED = "filial-sp"
 #: Where orders are refused for a customer whom a person can register.
 REFUSING = ("filial-sp", "filial-rj", "filial-mg", "filial-pr")
 
+#: Where an operator of the demo has taken on the first refused order.
+TAKEN_ON = "filial-rj"
+#: Where many orders fail of one cause, and an invoice adds up wrongly.
+ONE_CAUSE, MISCOUNTED = "filial-sp", "filial-sp"
+#: So many orders of a customer whom nobody has registered.
+OF_ONE_CUSTOMER = 30
+
 #: The record that mends an older one comes after so many seconds.
 MENDED_AFTER = 8.0
 #: Orders that meet the outage: how many seconds after it has begun the first comes, and how many come, one a second.
@@ -38,6 +45,8 @@ def opening(producer: Producer) -> list[NewEvent]:
         *_block(producer),
         *_stale_replay(producer),
         *(producer.order(account, registered=False) for account in REFUSING for _ in range(2)),
+        *_miscounted(producer),
+        *_one_cause(producer),
         *_outage(producer),
     ]
 
@@ -61,6 +70,18 @@ def _stale_replay(producer: Producer) -> list[NewEvent]:
         producer.upsert(CORRECTED, replace(customer, name=""), "1000.00"),
         replace(mended, run_at=utc_now() + timedelta(seconds=MENDED_AFTER)),
     ]
+
+
+def _miscounted(producer: Producer) -> list[NewEvent]:
+    """An order that arrives, and its invoice, whose total is not the sum of its lines: a person has to correct it."""
+    order = producer.order(MISCOUNTED, registered=True)
+    return [order, producer.invoice(MISCOUNTED, order.payload, wrong_total=True)]
+
+
+def _one_cause(producer: Producer) -> list[NewEvent]:
+    """Many orders that wait for one person to register one customer."""
+    customer = producer.newcomer(ONE_CAUSE)
+    return [producer.order_of(ONE_CAUSE, customer) for _ in range(OF_ONE_CUSTOMER)]
 
 
 def _outage(producer: Producer) -> list[NewEvent]:

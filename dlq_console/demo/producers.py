@@ -74,12 +74,21 @@ class Producer:
 
     def order(self, account: str, *, registered: bool) -> NewEvent:
         """An order of a customer whom the ERP knows from the start, or of one whom nobody has registered there."""
-        customer = self.customer(account, registered=registered)
+        return self.order_of(account, self.customer(account, registered=registered))
+
+    def order_of(self, account: str, customer: data.Customer) -> NewEvent:
+        """An order of this customer."""
         number = next(self._numbers)
         payload = data.order(self._random, customer, number, self._today)
         if customer.registered:
             self._to_invoice.append((account, payload))
         return NewEvent(kind="order.create", account=account, entity_id=str(number), payload=payload)
+
+    def invoice(self, account: str, of_order: dict[str, Any], *, wrong_total: bool) -> NewEvent:
+        """The invoice of an order, given as its payload; with `wrong_total` the ERP refuses it."""
+        number = next(self._numbers)
+        payload = data.invoice(of_order, number, wrong_total=wrong_total)
+        return NewEvent(kind="invoice.create", account=account, entity_id=str(number), payload=payload)
 
     def upsert(self, account: str, customer: data.Customer, limit: str) -> NewEvent:
         """A customer's record with a credit limit."""
@@ -96,6 +105,10 @@ class Producer:
         known = data.customers(self._seed, account)
         return self._random.choice([one for one in known if one.registered is registered])
 
+    def newcomer(self, account: str) -> data.Customer:
+        """The first customer of an account whom nobody has registered in the ERP."""
+        return next(one for one in data.customers(self._seed, account) if not one.registered)
+
     def _happens(self, share: float) -> bool:
         return self._random.random() < share
 
@@ -103,18 +116,12 @@ class Producer:
         account = self._random.choice(self._accounts)
         match self._random.choices(_KINDS, _WEIGHTS)[0]:
             case "invoice.create" if self._to_invoice:
-                return self._invoice()
+                return self.invoice(*self._to_invoice.popleft(), wrong_total=self._happens(WRONG_TOTAL_SHARE))
             case "stock.move":
                 return self._stock_move(account)
             case "customer.upsert":
                 return self._credit_goes_up_and_back(account)
         return self.order(account, registered=not self._happens(UNREGISTERED_SHARE))
-
-    def _invoice(self) -> NewEvent:
-        account, of_order = self._to_invoice.popleft()
-        number = next(self._numbers)
-        payload = data.invoice(of_order, number, wrong_total=self._happens(WRONG_TOTAL_SHARE))
-        return NewEvent(kind="invoice.create", account=account, entity_id=str(number), payload=payload)
 
     def _stock_move(self, account: str) -> NewEvent:
         payload = data.stock_move(self._random, self._today)

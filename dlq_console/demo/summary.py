@@ -72,9 +72,11 @@ def summarise(hub: Hub, erp: str, *, before: int, created: int, folded: int) -> 
     with hub.store.read() as connection:
         # Somebody who tries the demo puts events in too; those would hide a loss.
         counted = (
-            select(event.c.status, func.count()).where(event.c.origin == ORIGIN).group_by(event.c.status)
+            select(event.c.status, func.count().label("number"))
+            .where(event.c.origin == ORIGIN)
+            .group_by(event.c.status)
         )
-        by_status: dict[str, int] = dict(connection.execute(counted).tuples().all())
+        by_status: dict[str, int] = {row.status: row.number for row in connection.execute(counted)}
         retried = connection.execute(
             select(func.count()).select_from(failed.distinct().subquery())
         ).scalar_one()

@@ -11,15 +11,17 @@ from dataclasses import dataclass, replace
 from dlq_console.errors import ActionNotAllowed, EventNotFound, PayloadRefused
 from dlq_console.hub import selection_tokens
 from dlq_console.hub.actions import clean_actor, clean_note
+from dlq_console.hub.bulk_arguments import Arguments, check_arguments
 from dlq_console.hub.bulk_rules import kind_facts
 from dlq_console.hub.bulk_terms import Terms, check_action, check_chosen, dead_only
 from dlq_console.hub.methods.base import HubBase
 from dlq_console.hub.selection_tokens import Previewed
 from dlq_console.store import presence, queries
 from dlq_console.store.bulk import items, previews, runs, selections, waiting
+from dlq_console.store.bulk.close_looks import Asked
 from dlq_console.store.bulk.items import BulkItem, ItemPage, ItemState, Refusal
 from dlq_console.store.bulk.previews import Facts, Part
-from dlq_console.store.bulk.runs import ACTIONS, BulkRun, Cause, RunState, Verb
+from dlq_console.store.bulk.runs import ACTIONS, EVENT_ACTIONS, BulkRun, Cause, RunState, Verb
 from dlq_console.store.bulk.selections import MOST_CHOSEN, Selection
 from dlq_console.store.events import EventSummary
 from dlq_console.store.filters import EventFilter
@@ -30,6 +32,7 @@ from dlq_console.store.states import Action
 
 __all__ = [
     "ACTIONS",
+    "EVENT_ACTIONS",
     "MAX_ITEMS",
     "MOST_CHOSEN",
     "Bulk",
@@ -76,18 +79,22 @@ class Bulk:
         flt: EventFilter | None = None,
         *,
         ids: Sequence[int] = (),
+        arguments: Arguments | None = None,
         actor: str,
         accounts: Accounts = None,
     ) -> Preview:
         """What doing that to all dead events of a filter, or to those of these ids, would mean.
 
+        Of an action with arguments, None tells what there is as long as they are not decided.
+
         Raises:
-            PayloadRefused: that is no action of a bulk run, or no selection.
+            PayloadRefused: that is no action of a bulk run, or no selection, or an argument is wrong.
         """
         check_action(action)
+        checked = {} if arguments is None else check_arguments(self._hub.store, action, arguments)
         selection = self._selection(flt, ids, accounts)
-        careful = action == Action.REPROCESS
-        found = previews.facts(self._hub.store, selection, kind_facts(self._hub), careful=careful)
+        asked = Asked(action, checked, kind_facts(self._hub))
+        found = previews.facts(self._hub.store, selection, asked)
         missing = len(selection.event_ids) - found.looked if selection.flt is None else 0
         refused = {**found.refused, Refusal.GONE: missing} if missing else found.refused
         values = {name: getattr(found, name) for name in Facts.__slots__}
@@ -104,6 +111,7 @@ class Bulk:
         flt: EventFilter | None = None,
         *,
         ids: Sequence[int] = (),
+        arguments: Arguments | None = None,
         actor: str,
         note: str | None = None,
         rate: float | None = None,
@@ -116,11 +124,12 @@ class Bulk:
         """Begin a run; returns its id at once, that of the first one when the same token is sent twice.
 
         Args:
-            action: "reprocess" or "discard".
+            action: "reprocess", "discard", "assign", "tag" or "snooze".
             flt: which dead events; not needed with a token.
             ids: or these.
+            arguments: of an assign {to, due?, reassign?}, a tag {tags}, a snooze {until}.
             actor: who asks for it.
-            note: why; needed for a discard and above NOTE_ABOVE events.
+            note: why; needed for a discard, and for a reprocess above NOTE_ABOVE events.
             rate: items per second; None as fast as the window allows.
             canary: sizes of the first stages, True for 1, 10, 100; their items get one attempt each, and a stage begins
                 when all of the one before have ended.
@@ -134,6 +143,7 @@ class Bulk:
         """
         check_action(action)
         terms = Terms(rate=rate, canary=canary, stop_share=stop_share, window=window).columns(action)
+        checked = check_arguments(self._hub.store, action, arguments)
         actor, note = clean_actor(actor), clean_note(note)
         expected: int | None = None
         if selection_token is None:
@@ -142,10 +152,11 @@ class Bulk:
             previewed = self._previewed(selection_token, action, flt, ids, actor)
             # What the caller may act upon is what counts now.
             selection, expected = replace(previewed.selection, accounts=accounts), previewed.expected
-        if note is None and (action == Action.DISCARD or self._is_many(selection)):
+        if note is None and self._needs_note(action, selection):
             raise PayloadRefused("note: say why; it is kept in the audit.")
         values = {
             "action": action,
+            "arguments": checked,
             "actor": actor,
             "note": note,
             "expected": expected,
@@ -260,6 +271,12 @@ class Bulk:
                 "selection_token: it was made for something else than this request; preview the selection again."
             )
         return previewed
+
+    def _needs_note(self, action: str, selection: Selection) -> bool:
+        """What is only put on a desk says itself what it is for, and is put right in a moment."""
+        if action not in EVENT_ACTIONS:
+            return False
+        return action == Action.DISCARD or self._is_many(selection)
 
     def _is_many(self, selection: Selection) -> bool:
         if selection.flt is None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dlq_console.hub.methods.base import HubBase
 from dlq_console.hub.policy import Policy
 from dlq_console.hub.staleness import in_the_way
+from dlq_console.store.bulk.close_looks import KindFacts
 from dlq_console.store.bulk.items import Refusal
-from dlq_console.store.bulk.previews import KindFacts
 from dlq_console.store.bulk.releasing import Rule
 
 

@@ -59,8 +59,18 @@ def matching(store: Store, flt: EventFilter, *, accounts: Accounts = None) -> Fo
     return Found(tuple(events[:MOST]), len(events) > MOST or cursor is not None)
 
 
-def assign(store: Store, found: Found, to: str | None, *, due: datetime | None = None, actor: str) -> int:
+def assign(
+    store: Store,
+    found: Found,
+    to: str | None,
+    *,
+    due: datetime | None = None,
+    reassign: bool = False,
+    actor: str,
+) -> int:
     """Let somebody see to events, or nobody; returns for how many that is new.
+
+    What somebody else sees to is left with them, unless `reassign` is given, or nobody is meant.
 
     Raises:
         PayloadRefused: there is no such person, or the person may not see one of the accounts, or the time is none.
@@ -71,7 +81,11 @@ def assign(store: Store, found: Found, to: str | None, *, due: datetime | None =
         if name is not None and not desk.sees_account(store, name, account):
             raise PayloadRefused(f"to: {name} may not see the account {account}; choose another person.")
     with store.write() as connection:
-        return _new(desk.assign(store, connection, found.ids, wanted, actor=who))
+        ids = found.ids
+        if name is not None and not reassign:
+            held = desk.held_by(store, connection, ids)
+            ids = [event_id for event_id in ids if held.get(event_id) in (None, name)]
+        return _new(desk.assign(store, connection, ids, wanted, actor=who))
 
 
 def tag(store: Store, found: Found, *, add: Iterable[str], remove: Iterable[str], actor: str) -> int:

@@ -70,6 +70,7 @@ class QueueGuard:
         self.name = checks.name(name, "queue")
         checks.count(max_size, "max_size")
         checks.number(warn_at, "warn_at", above=0, at_most=1)
+        checks.function(on_full, "on_full")
         self._state = state
         self._max_size = max_size
         self._warn_at = warn_at

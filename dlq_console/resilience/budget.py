@@ -17,6 +17,7 @@ from typing import Self
 from dlq_console.clock import monotonic
 from dlq_console.resilience import checks
 from dlq_console.resilience.errors import BudgetExceededError
+from dlq_console.resilience.forks import forget_in_child
 from dlq_console.settings import read_settings
 
 #: The header that carries the remaining seconds to the next service.
@@ -176,6 +177,11 @@ class Ignored:
     """
 
     def __init__(self) -> None:
+        self.forget()
+        forget_in_child(self)
+
+    def forget(self) -> None:
+        """Count from nothing, as in a forked child."""
         self._lock = threading.Lock()
         self.count = 0
 

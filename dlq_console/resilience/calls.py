@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
 import socket
@@ -79,7 +80,7 @@ def no_generator(fn: Callable[..., Any], name: str) -> None:
         ConfigurationError: it is one.
     """
     if type(fn) is FunctionType:
-        generator = bool(fn.__code__.co_flags & (inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR))
+        generator = _is_generator(fn)
     else:
         while isinstance(fn, partial):
             fn = fn.func
@@ -94,13 +95,28 @@ def no_generator(fn: Callable[..., Any], name: str) -> None:
         )
 
 
+def _is_generator(fn: FunctionType) -> bool:
+    """Whether its work begins when its result is used; so it is with a context manager that is made of a generator."""
+    inner = getattr(fn, "__wrapped__", None)
+    if fn.__globals__ is vars(contextlib) and isinstance(inner, FunctionType):
+        return _is_generator(inner)
+    return bool(fn.__code__.co_flags & (inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR))
+
+
 def no_awaitable(result: Any, name: str) -> Any:
-    """Refuse a result that has yet to be awaited: its slot would be free before the work has begun."""
+    """Refuse a result that has yet to be awaited: the call would count as over before its work has begun.
+
+    Raises:
+        ConfigurationError: it is one; a coroutine was closed, a task or future cancelled.
+    """
     if hasattr(type(result), "__await__"):
-        if hasattr(result, "close"):
-            result.close()
+        for end in ("close", "cancel"):
+            if callable(getattr(result, end, None)):
+                getattr(result, end)()
+                break
         raise ConfigurationError(
-            f'What "{name}" was to call gave an awaitable; hand in the async function itself.'
+            f'What "{name}" was to call gave an awaitable; hand in the async function itself, or a wrapper of it that is'
+            " async too."
         )
     return result
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from typing import Any
+from typing import Any, TypeVar
 
 from dlq_console.errors import ConfigurationError
 
 #: Longest name of a breaker, a bulkhead, a queue or a node.
 LONGEST_NAME = 200
+#: The longest time that may be configured, in seconds: ten years. Stores and clocks cannot count much longer ones.
+LONGEST_TIME = 10 * 365 * 86_400.0
+
+Config = TypeVar("Config")
 
 
 def name(value: Any, what: str) -> str:
@@ -40,6 +44,17 @@ def number(
         raise ConfigurationError(f"{what} must be {_bounds(at_least, above, at_most)}, not {value!r}.")
 
 
+def seconds(value: Any, what: str, *, at_least: float = 0.0, above: float | None = None) -> None:
+    """A time, of ten years at most.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
+    number(value, what, at_least=at_least, above=above)
+    if value > LONGEST_TIME:
+        raise ConfigurationError(f"{what} must be ten years ({LONGEST_TIME:.0f} s) at most, not {value!r}.")
+
+
 def count(value: Any, what: str, *, at_least: int = 1) -> None:
     """A whole number.
 
@@ -61,6 +76,29 @@ def errors(value: Any, what: str) -> tuple[type[BaseException], ...]:
         if not (isinstance(cls, type) and issubclass(cls, BaseException)):
             raise ConfigurationError(f"{what} must be an error class or a tuple of them, not {value!r}.")
     return classes
+
+
+def config(value: Any, what: str, cls: type[Config]) -> Config:
+    """A configuration of the class, or its default for None.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
+    if value is None:
+        return cls()
+    if not isinstance(value, cls):
+        raise ConfigurationError(f"{what} must be a {cls.__name__}, not {value!r}.")
+    return value
+
+
+def function(value: Any, what: str) -> None:
+    """Something that can be called.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
+    if not callable(value):
+        raise ConfigurationError(f"{what} must be a function, not {value!r}.")
 
 
 def _bounds(at_least: float, above: float | None, at_most: float) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from dlq_console.errors import ConfigurationError
+from dlq_console.resilience.forks import forget_in_child
 from dlq_console.resilience.services import Services
 from dlq_console.resilience.state import MemoryState, SharedState
 
@@ -29,10 +30,15 @@ class _Registered:
     """How the defaults are made, and the ones that were."""
 
     def __init__(self) -> None:
-        # Making them may register them: whoever builds a hub for it does.
-        self._lock = threading.RLock()
         self._make: Callable[[], Defaults] | None = None
         self._made: Defaults | None = None
+        self.forget()
+        forget_in_child(self)
+
+    def forget(self) -> None:
+        """Wait for no thread of another process, as in a forked child; what was registered stays."""
+        # Making them may register them: whoever builds a hub for it does.
+        self._lock = threading.RLock()
 
     def offer(self, make: Callable[[], Defaults]) -> None:
         """Say how, unless it was said already."""

@@ -18,18 +18,22 @@ from typing import Any, TypeVar, cast
 import anyio
 
 from dlq_console.clock import monotonic
-from dlq_console.errors import ConfigurationError, PayloadRefused
+from dlq_console.errors import ConfigurationError
 from dlq_console.resilience import budget, checks
 from dlq_console.resilience.breaker import Admission, CircuitBreaker, CircuitBreakerConfig
 from dlq_console.resilience.bulkhead import Bulkhead, BulkheadConfig, LocalBulkhead
 from dlq_console.resilience.calls import is_async, no_generator
 from dlq_console.resilience.defaults import lasting_state, process_defaults
 from dlq_console.resilience.errors import BudgetExceededError, BulkheadTimeoutError
+from dlq_console.resilience.forks import forget_in_child
 from dlq_console.resilience.idempotency import IdempotentCalls
+from dlq_console.resilience.idempotency.doubt import leaves_doubt
+from dlq_console.resilience.idempotency.inputs import arguments_of, fingerprint_of, without_defaults
+from dlq_console.resilience.idempotency.verifying import Verifier, asking, asking_async, checked_verifier
 from dlq_console.resilience.leases import new_token
 from dlq_console.resilience.retry import NO_RETRY, Attempts, RetryConfig
 from dlq_console.resilience.services import Services
-from dlq_console.resilience.spelling import digest, spelled
+from dlq_console.resilience.spelling import digest
 from dlq_console.resilience.state import SharedState, checked_state
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -47,7 +51,24 @@ class _Layers:
 
 
 class Guard:
-    """The five layers around the calls of one service; see `guard`."""
+    """The five layers around the calls of one service.
+
+    With an `idempotency_key`, an attempt that left a doubt about its effect is not followed by another one, unless
+    `verify` says that there was none.
+
+    Args:
+        name: of the service.
+        breaker: its circuit, or the configuration of one; None for the default, False for none.
+        bulkhead: its slots, likewise.
+        retry: how failed attempts are repeated; None: not at all.
+        idempotency_key: what makes two calls the same one: text, or a function of the arguments that gives it.
+        verify: called with the arguments of a call whose outcome is unknown; asks the service and answers "applied",
+            "not_applied", "unknown", or a dict: the result of a call that was applied.
+        state: shared by all processes that call the service; None for the default of the process.
+
+    Raises:
+        ConfigurationError: an argument is not fit.
+    """
 
     def __init__(
         self,
@@ -57,28 +78,44 @@ class Guard:
         bulkhead: Bulkhead | LocalBulkhead | BulkheadConfig | bool | None = None,
         retry: RetryConfig | None = None,
         idempotency_key: Key | None = None,
+        verify: Verifier | None = None,
         state: SharedState | None = None,
     ) -> None:
         self.name = checks.name(name, "guard")
         _check("breaker", breaker, (CircuitBreaker,), CircuitBreakerConfig)
         _check("bulkhead", bulkhead, (Bulkhead, LocalBulkhead), BulkheadConfig)
-        if retry is not None and not isinstance(retry, RetryConfig):
-            raise ConfigurationError(f"retry must be a RetryConfig, not {retry!r}.")
+        if retry is not None:
+            checks.config(retry, "retry", RetryConfig)
+        if idempotency_key is not None and not callable(idempotency_key):
+            self._checked_key(idempotency_key)
+        if verify is not None:
+            checks.function(verify, "verify")
+            if idempotency_key is None:
+                raise ConfigurationError(
+                    f'The guard "{name}" has a verifier and no idempotency_key: give both.'
+                )
         self._breaker = breaker
         self._bulkhead = bulkhead
         self._retry = retry
         self._key = idempotency_key
+        self._verify = verify
         self._state = None if state is None else checked_state(state)
-        self._lock = threading.Lock()
         self._made: _Layers | None = None
+        self.forget()
+        forget_in_child(self)
+
+    def forget(self) -> None:
+        """Wait for no thread of another process, as in a forked child; what was made stays."""
+        self._lock = threading.Lock()
 
     def __call__(self, function: Function) -> Function:
         """Decorate a function, sync or async.
 
         Raises:
-            ConfigurationError: it is a generator function.
+            ConfigurationError: it is a generator function, or its verifier is async and it is not.
         """
         no_generator(function, self.name)
+        checked_verifier(self._verify, function, self.name)
 
         def run(*args: Any, **kwargs: Any) -> Any:
             return self._run(function, args, kwargs)
@@ -95,7 +132,7 @@ class Guard:
             CircuitOpenError, BulkheadFullError, BudgetExceededError: it was not called.
             BulkheadTimeoutError: it took too long.
             StillRunningError, IdempotencyConflict, OutcomeUnknown, StoreUnavailable: see `IdempotentCalls.run`.
-            ConfigurationError: `fn` is a generator function.
+            ConfigurationError: `fn` is a generator function, or a sync one that gave an awaitable.
             BaseException: what the last attempt raised.
         """
         no_generator(fn, self.name)
@@ -119,7 +156,7 @@ class Guard:
             )
         call = self._once(layers, fn, args, kwargs)
         admission = None if layers.breaker is None else layers.breaker.admit(_limit(layers))
-        attempts = _Attempts(layers, self.name, admission)
+        attempts = self._attempts(layers, admission)
         try:
             if layers.bulkhead is not None:
                 return layers.bulkhead.run(attempts.run, call)
@@ -127,6 +164,8 @@ class Guard:
                 budget.child_limit(name=self.name)
             return attempts.run(call)
         except BaseException as error:
+            # A call that goes on without its caller is not made again behind his back.
+            attempts.call_off()
             if admission is not None:
                 if attempts.was_cut_short_by(error):
                     admission.failed(error)
@@ -137,7 +176,7 @@ class Guard:
         layers = self._layers()
         call = self._aonce(layers, fn, args, kwargs)
         admission = None if layers.breaker is None else await layers.breaker.aadmit(_limit(layers))
-        attempts = _Attempts(layers, self.name, admission)
+        attempts = self._attempts(layers, admission)
         try:
             if layers.bulkhead is not None:
                 return await layers.bulkhead.run(attempts.arun, call)
@@ -148,6 +187,11 @@ class Guard:
                     await admission.afailed(error)
                 await admission.agiven_back()
             raise
+
+    def _attempts(self, layers: _Layers, admission: Admission | None) -> _Attempts:
+        asks_nobody = layers.idempotent is not None and self._verify is None
+        repeats = _leaves_no_doubt if asks_nobody else None
+        return _Attempts(layers, partial(Attempts, layers.retry, self.name, admission, repeats=repeats))
 
     async def _within_budget(self, attempts: _Attempts, call: Callable[[], Awaitable[Any]]) -> Any:
         """What the bulkhead does otherwise: end the call when the budget is used up."""
@@ -194,8 +238,10 @@ class Guard:
         call = partial(fn, *args, **kwargs)
         if layers.idempotent is None:
             return call
-        key, fingerprint, about = self._identity(args, kwargs)
-        return partial(layers.idempotent.run, key, fingerprint, call, token=new_token(), about=about)
+        key, fingerprint, about = self._identity(fn, args, kwargs)
+        verify = asking(checked_verifier(self._verify, fn, self.name), self.name, args, kwargs)
+        run = layers.idempotent.run
+        return partial(run, key, fingerprint, call, token=new_token(), about=about, verify=verify)
 
     def _aonce(
         self, layers: _Layers, fn: Callable[..., Any], args: Any, kwargs: Any
@@ -203,31 +249,37 @@ class Guard:
         call = partial(fn, *args, **kwargs)
         if layers.idempotent is None:
             return call
-        key, fingerprint, about = self._identity(args, kwargs)
-        return partial(layers.idempotent.arun, key, fingerprint, call, token=new_token(), about=about)
+        key, fingerprint, about = self._identity(fn, args, kwargs)
+        verify = asking_async(self._verify, args, kwargs)
+        run = layers.idempotent.arun
+        return partial(run, key, fingerprint, call, token=new_token(), about=about, verify=verify)
 
-    def _identity(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, str, str]:
+    def _identity(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> tuple[str, str, str]:
         """The key of a call, the fingerprint of its arguments, and the key as the caller wrote it."""
-        key = self._key(*args, **kwargs) if callable(self._key) else self._key
+        arguments = without_defaults(fn, arguments_of(fn, args, kwargs))
+        key = self._checked_key(self._key(*args, **kwargs) if callable(self._key) else self._key)
+        return digest(self.name, key), fingerprint_of(arguments), key
+
+    def _checked_key(self, key: Any) -> str:
         if not isinstance(key, str) or not key:
             raise ConfigurationError(f'The idempotency key of "{self.name}" must be text, not {key!r}.')
-        try:
-            fingerprint = digest(spelled([list(args), kwargs]))
-        except PayloadRefused:
-            # The key is the caller's own; an argument that cannot be spelled, such as a session, is not compared.
-            fingerprint = ""
-        return digest(self.name, key), fingerprint, key
+        return key
 
 
 guard = Guard
 
 
+def _leaves_no_doubt(error: BaseException) -> bool:
+    return not leaves_doubt(error)
+
+
 class _Attempts:
     """The attempts of one call inside its slot."""
 
-    def __init__(self, layers: _Layers, service: str, admission: Admission | None) -> None:
+    def __init__(self, layers: _Layers, make: Callable[..., Attempts]) -> None:
         self._limit = _limit(layers)
-        self._make = partial(Attempts, layers.retry, service, admission)
+        self._make = make
+        self._called_off = threading.Event()
         self._own: BaseException | None = None
 
     def run(self, call: Callable[[], Any]) -> Any:
@@ -246,6 +298,10 @@ class _Attempts:
             self._own = error
             raise
 
+    def call_off(self) -> None:
+        """The caller is gone: the attempt under way is the last one."""
+        self._called_off.set()
+
     def was_cut_short_by(self, error: BaseException) -> bool:
         """Whether the layer around the attempts ended them: then no attempt has told the breaker."""
         cut = isinstance(error, BulkheadTimeoutError) or (
@@ -254,7 +310,8 @@ class _Attempts:
         return cut and error is not self._own
 
     def _begin(self) -> Attempts:
-        return self._make(until=monotonic() + self._limit if self._limit is not None else float("inf"))
+        until = monotonic() + self._limit if self._limit is not None else float("inf")
+        return self._make(until=until, called_off=self._called_off)
 
 
 def _limit(layers: _Layers) -> float | None:

@@ -9,9 +9,7 @@ Nothing is asked of a state that nobody has used for a while.
 from __future__ import annotations
 
 import logging
-import os
 import threading
-import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +17,7 @@ from typing import Any
 from dlq_console.clock import monotonic
 from dlq_console.errors import StoreUnavailable
 from dlq_console.resilience.background import Background, Job
+from dlq_console.resilience.forks import forget_in_child
 from dlq_console.resilience.state import (
     AS_IT_IS,
     Answer,
@@ -74,10 +73,11 @@ class Link:
 
     def __init__(self, state: SharedState) -> None:
         self.state = state
-        self.reset()
+        self.forget()
+        forget_in_child(self)
         state.when_closed(self.stop)
 
-    def reset(self) -> None:
+    def forget(self) -> None:
         """Begin anew, as in a forked child."""
         self._lock = threading.Lock()
         self._seen: dict[tuple[str, str], Seen] = {}
@@ -338,8 +338,20 @@ class Link:
 
 #: The attribute of a state that holds its link, so that both are gone together.
 _ATTRIBUTE = "dlq_console_link"
-_links: weakref.WeakSet[Link] = weakref.WeakSet()
-_links_lock = threading.Lock()
+
+
+class _Making:
+    """Lets one thread at a time make a link."""
+
+    def __init__(self) -> None:
+        self.forget()
+        forget_in_child(self)
+
+    def forget(self) -> None:
+        self.lock = threading.Lock()
+
+
+_making = _Making()
 
 
 def link_to(state: SharedState) -> Link:
@@ -352,20 +364,9 @@ def link_to(state: SharedState) -> Link:
     link: Link | None = getattr(state, _ATTRIBUTE, None)
     if link is not None:
         return link
-    with _links_lock:
+    with _making.lock:
         link = getattr(state, _ATTRIBUTE, None)
         if link is None:
             link = Link(state)
             setattr(state, _ATTRIBUTE, link)
-            _links.add(link)
         return link
-
-
-def _after_fork() -> None:
-    global _links_lock  # noqa: PLW0603 - another thread of the parent may have held it
-    _links_lock = threading.Lock()
-    for link in list(_links):
-        link.reset()
-
-
-os.register_at_fork(after_in_child=_after_fork)

@@ -21,6 +21,7 @@ from dlq_console.resilience import checks, queue_rules
 from dlq_console.resilience.backpressure import identified
 from dlq_console.resilience.calls import off_the_loop, to_the_end
 from dlq_console.resilience.errors import StillRunningError
+from dlq_console.resilience.forks import forget_in_child
 from dlq_console.resilience.leases import Lease, new_token, renewed
 from dlq_console.resilience.link import link_to
 from dlq_console.resilience.queue_rules import QUEUES
@@ -57,10 +58,15 @@ class WorkRegister:
 
     def __init__(self, state: SharedState, name: str, *, lease: float = LEASE) -> None:
         self.name = checks.name(name, "work register")
-        checks.number(lease, "lease", at_least=1)
+        checks.seconds(lease, "lease", at_least=1)
         self._state = state
         self._link = link_to(state)
         self._lease = lease
+        self.forget()
+        forget_in_child(self)
+
+    def forget(self) -> None:
+        """Hold no work, as in a forked child: that of its parent is not its own."""
         self._lock = threading.Lock()
         self._held: dict[tuple[str, str], float] = {}
         self._unsaid: set[tuple[str, str]] = set()
@@ -173,6 +179,9 @@ class OrphanScanner:
         name: of the queue.
         find: gives the work that has lost its process, such as `WorkRegister.orphans`; may be async for `ascan`.
         max_size: items the queue holds at most.
+
+    Raises:
+        ConfigurationError: an argument is not fit.
     """
 
     def __init__(
@@ -180,6 +189,7 @@ class OrphanScanner:
     ) -> None:
         self.name = checks.name(name, "queue")
         checks.count(max_size, "max_size")
+        checks.function(find, "find")
         self._state = checked_state(state)
         self._find = find
         self._max_size = max_size

@@ -18,6 +18,7 @@ from dlq_console.resilience import checks, queue_rules
 from dlq_console.resilience.backpressure import read_item
 from dlq_console.resilience.calls import is_async, off_the_loop, owner, to_the_end
 from dlq_console.resilience.errors import StillRunningError
+from dlq_console.resilience.forks import forget_in_child
 from dlq_console.resilience.leases import new_token
 from dlq_console.resilience.link import link_to
 from dlq_console.resilience.queue_rules import QUEUES, Item
@@ -71,8 +72,12 @@ class RecoveryConsumer:
     ) -> None:
         self.name = checks.name(name, "queue")
         checks.count(max_concurrent, "max_concurrent")
-        checks.number(timeout, "timeout", above=0)
-        checks.number(lease, "lease", at_least=1)
+        checks.seconds(timeout, "timeout", above=0)
+        checks.seconds(lease, "lease", at_least=1)
+        checks.function(handle, "handle")
+        checks.config(retry, "retry", RetryConfig)
+        if on_dead is not None:
+            checks.function(on_dead, "on_dead")
         self._state = state
         self._link = link_to(state)
         self._handle = handle
@@ -81,6 +86,11 @@ class RecoveryConsumer:
         self._retry = retry
         self._on_dead = on_dead
         self._lease = lease
+        self.forget()
+        forget_in_child(self)
+
+    def forget(self) -> None:
+        """Hold no item, as in a forked child: those of its parent are not its own."""
         self._lock = threading.Lock()
         self._held: dict[str, float] = {}
 

@@ -15,6 +15,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from dlq_console.errors import ConfigurationError, StoreUnavailable
+from dlq_console.resilience import checks
 from dlq_console.resilience.state import Kind, Loaded, OptimisticState, Swapped
 from dlq_console.resilience.state.optimistic import CLOCK_TOLERANCE
 
@@ -85,6 +86,7 @@ class RedisState(OptimisticState):
 
     def __init__(self, url: str, *, prefix: str = "dlq", timeout: float = TIMEOUT) -> None:
         super().__init__(timeout)
+        checks.name(prefix, "prefix")
         self._url = url
         self._prefix = prefix
         self._redis = _client(url, timeout)

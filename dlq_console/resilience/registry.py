@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
 from dlq_console.errors import ConfigurationError
+from dlq_console.resilience.forks import forget_in_child
 
 
 class HasStats(Protocol):
@@ -27,15 +28,25 @@ class Registry(Generic[Thing, Config]):
     Args:
         make: builds one from its name and configuration.
         configs: per name, where `get` is called without one.
+
+    Raises:
+        ConfigurationError: `configs` is no mapping.
     """
 
     def __init__(
         self, make: Callable[[str, Config | None], Thing], configs: Mapping[str, Config] | None
     ) -> None:
+        if configs is not None and not isinstance(configs, Mapping):
+            raise ConfigurationError(f"The configurations of a registry are a dict by name, not {configs!r}.")
         self._make = make
         self._configs = dict(configs or {})
-        self._lock = threading.Lock()
         self._things: dict[str, Thing] = {}
+        self.forget()
+        forget_in_child(self)
+
+    def forget(self) -> None:
+        """Wait for no thread of another process, as in a forked child; what was made stays."""
+        self._lock = threading.Lock()
 
     def get(self, name: str, config: Config | None = None) -> Thing:
         """The thing of this name, the same one each time.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import random
-import time
+import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
@@ -28,7 +28,7 @@ from dlq_console.errors import (
 from dlq_console.resilience import budget, checks
 from dlq_console.resilience.breaker import Admission, CircuitBreaker
 from dlq_console.resilience.breaker.config import ErrorClasses
-from dlq_console.resilience.calls import Replay, is_async, is_interrupt, is_local, no_generator
+from dlq_console.resilience.calls import Replay, is_async, is_interrupt, is_local, no_awaitable, no_generator
 from dlq_console.resilience.errors import Refusal
 from dlq_console.resilience.hints import retry_after_of
 from dlq_console.resilience.retry_budget import RetryBudget, retry_budget
@@ -77,8 +77,8 @@ class RetryConfig:
 
     def __post_init__(self) -> None:
         checks.count(self.max_attempts, "max_attempts")
-        checks.number(self.base_delay, "base_delay")
-        checks.number(self.max_delay, "max_delay")
+        checks.seconds(self.base_delay, "base_delay")
+        checks.seconds(self.max_delay, "max_delay")
         checks.number(self.exponential_base, "exponential_base", at_least=1)
         for field in ("retryable_exceptions", "non_retryable_exceptions"):
             checks.errors(getattr(self, field), field)
@@ -138,10 +138,10 @@ def with_retry(
     Raises:
         CircuitOpenError: it was not called.
         BaseException: what the last attempt raised.
-        ConfigurationError: `fn` is a generator function.
+        ConfigurationError: `fn` is a generator function, or a sync one that gave an awaitable; `config` is none.
     """
     no_generator(fn, service_name)
-    config = config or RetryConfig()
+    config = checks.config(config, "config", RetryConfig)
     call = partial(fn, *args, **kwargs)
     if is_async(fn):
         return _with_retry_async(call, config, circuit_breaker, service_name)
@@ -177,12 +177,24 @@ class Attempts:
         service: whose retries are limited together.
         admission: is told of every attempt.
         until: no attempt begins after this moment of the monotonic clock.
+        called_off: once it is set no other attempt is made: whoever waited for the result is gone.
+        repeats: whether the call itself may be made again after an error; None: after each that `config` names.
     """
 
     def __init__(
-        self, config: RetryConfig, service: str, admission: Admission | None = None, until: float = math.inf
+        self,
+        config: RetryConfig,
+        service: str,
+        admission: Admission | None = None,
+        *,
+        until: float = math.inf,
+        called_off: threading.Event | None = None,
+        repeats: Callable[[BaseException], bool] | None = None,
     ) -> None:
         self._config = config
+        self._service = service
+        self._called_off = called_off or threading.Event()
+        self._repeats = repeats
         self._budget: RetryBudget = retry_budget(service)
         self._admission = admission
         self._until = until
@@ -194,16 +206,15 @@ class Attempts:
         while True:
             self._begin()
             try:
-                result = call()
+                result = no_awaitable(call(), self._service)
             except BaseException as error:
                 if self._admission is not None and not is_interrupt(error):
                     self._admission.failed(error)
                 wait = self._wait_after(error)
-                if wait is None:
+                if wait is None or not self._waited(wait):
                     raise
             else:
                 return self._succeeded(result)
-            time.sleep(wait)
 
     async def arun(self, call: Callable[[], Awaitable[Any]]) -> Any:
         """As `run`, for async code."""
@@ -221,6 +232,10 @@ class Attempts:
             else:
                 return await self._asucceeded(result)
             await anyio.sleep(wait)
+
+    def _waited(self, seconds: float) -> bool:
+        """Wait until the next attempt; False when it was called off meanwhile."""
+        return not self._called_off.wait(seconds)
 
     def _begin(self) -> None:
         if self._admission is not None:
@@ -242,6 +257,8 @@ class Attempts:
         """Seconds until the next attempt; None when there is none."""
         self._failures += 1
         if self._failures >= self._config.max_attempts or not may_work_again(error, self._config):
+            return None
+        if self._repeats is not None and not self._repeats(error):
             return None
         if self._admission is not None and not self._admission.stands:
             return None

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 
 from dlq_console.clock import monotonic
+from dlq_console.resilience.forks import forget_in_child
 
 #: Retries may be this share of the calls of the last seconds; so many are always allowed.
 SHARE, LEAST, SECONDS = 0.2, 3, 10
@@ -26,6 +27,11 @@ class RetryBudget:
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
+        self.forget()
+        forget_in_child(self)
+
+    def forget(self) -> None:
+        """Count from nothing, as in a forked child."""
         self._lock = threading.Lock()
         #: Second, calls, retries; one entry for each second in which there were any.
         self._spans: deque[list[int]] = deque()

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dlq_console.errors import ConfigurationError
+from dlq_console.resilience import checks
 from dlq_console.resilience.breaker import CircuitBreakerConfig, Window
 from dlq_console.resilience.bulkhead import BulkheadConfig
 from dlq_console.resilience.retry import RetryConfig
@@ -65,6 +66,7 @@ def services(tables: Mapping[str, Any]) -> Services:
     """
     found: dict[str, dict[str, Any]] = {layer: {} for layer in _LAYERS}
     for service, layers in tables.items():
+        _check_name(service)
         for layer, values in _table(layers, service).items():
             if layer not in _LAYERS:
                 raise ConfigurationError(
@@ -89,6 +91,13 @@ def _config(make: type[Config], values: Mapping[str, Any], place: str) -> Config
         return make(**given)
     except ConfigurationError as error:
         raise ConfigurationError(f"DLQ_SERVICES: [{place}] {error}") from error
+
+
+def _check_name(service: str) -> None:
+    try:
+        checks.name(service, "service")
+    except ConfigurationError as error:
+        raise ConfigurationError(f"DLQ_SERVICES: {error}") from error
 
 
 def _table(value: Any, place: str) -> Mapping[str, Any]:

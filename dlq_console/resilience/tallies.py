@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from dlq_console.clock import monotonic
 from dlq_console.errors import StoreUnavailable
+from dlq_console.resilience.forks import forget_in_child
 from dlq_console.resilience.link import Link
 from dlq_console.resilience.state import A_WEEK, Change, Kind
 
@@ -40,6 +41,11 @@ class Tally:
     def __init__(self, link: Link, name: str) -> None:
         self._link = link
         self._name = name
+        self.forget()
+        forget_in_child(self)
+
+    def forget(self) -> None:
+        """Count from nothing, as in a forked child: what its parent has counted is its parent's to say."""
         self._lock = threading.Lock()
         self._all: Counter[str] = Counter()
         self._unsaid: Counter[str] = Counter()

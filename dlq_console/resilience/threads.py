@@ -8,11 +8,12 @@ from ending.
 from __future__ import annotations
 
 import contextvars
-import os
 import threading
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
+
+from dlq_console.resilience.forks import forget_in_child
 
 Result = TypeVar("Result")
 
@@ -66,6 +67,11 @@ class _Threads:
     """Threads that wait for calls; as many as there are calls at once."""
 
     def __init__(self) -> None:
+        self.forget()
+        forget_in_child(self)
+
+    def forget(self) -> None:
+        """Have no thread, as in a forked child: those of its parent do not exist there."""
         self._lock = threading.Lock()
         self._idle: list[SimpleQueue[_Call[Any]]] = []
 
@@ -97,14 +103,6 @@ class _Threads:
 
 
 _threads = _Threads()
-
-
-def _after_fork() -> None:
-    global _threads  # noqa: PLW0603 - the threads of the parent do not exist here
-    _threads = _Threads()
-
-
-os.register_at_fork(after_in_child=_after_fork)
 
 
 def call_within(limit: float | None, fn: Callable[[], Result], ended: Callable[[], object]) -> Result:

@@ -1,7 +1,7 @@
 """How are the values of payloads kept by which events are listed and found?
 
 One row per event and configured field, written when the event comes in, and when it dies without having them: its kind may
-have been unknown to whoever sent it.
+have been unknown to whoever sent it. What was dead before its kind had a field is seen to by `field_filling.py`.
 """
 
 from __future__ import annotations

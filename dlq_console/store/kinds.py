@@ -47,7 +47,8 @@ def publish(store: Store, kinds: list[PublishedKind], worker: str) -> None:
     rows = [
         {
             "name": kind.name,
-            "policy": json.dumps(kind.policy, sort_keys=True),
+            # Written as declared: lists show their columns in that order.
+            "policy": json.dumps(kind.policy),
             "max_attempts": kind.max_attempts,
             "timeout": kind.timeout,
             "provider": kind.provider,

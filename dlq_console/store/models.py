@@ -341,7 +341,7 @@ def _kind(metadata: MetaData, prefix: str) -> Table:
         _time("published_at", null=False),
         # JSON: how fast and how many at once its provider allows; NULL where nothing is known.
         _text("limits", null=True),
-        # JSON: which fields of payloads its older dead letters are given, and how far that has come; see `filling.py`.
+        # JSON: which fields of payloads its older dead letters are given, and how far that has come; see `field_filling.py`.
         _text("filled", null=True),
     )
 

@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 
 from dlq_console.store import acts
 from dlq_console.store.cursors import MAX_ID
+from dlq_console.store.field_rows import keep_configured
 from dlq_console.store.lanes import later_started, make_way, promote
 from dlq_console.store.states import ALLOWED, Action, Reason, Status
 from dlq_console.store.store import Store
@@ -57,6 +58,7 @@ WHERE id = :id AND status || '' = '{Status.DISCARDED}' AND reason = '{Reason.OPE
     AND NOT {_STARTED_BEHIND}
 RETURNING lease_epoch, lane
 """
+KIND = "SELECT kind FROM {event} WHERE id = :id"
 STANDS = f"""
 SELECT status, reason, lease_epoch, superseded_by, former_status, {_STARTED_BEHIND} AS started_behind
 FROM {{event}} e WHERE id = :id
@@ -94,7 +96,12 @@ def cancel_send(
     seen_epoch: int | None = None,
 ) -> int | None:
     """pending or blocked -> dead, as it was before it was put back to work; None when it has started, or is not as seen."""
-    return acts.act(store, connection, CANCEL_SEND, Action.CANCEL_SEND, event_id, actor, note, seen_epoch, {})
+    epoch = acts.act(
+        store, connection, CANCEL_SEND, Action.CANCEL_SEND, event_id, actor, note, seen_epoch, {}
+    )
+    if epoch is not None:
+        _keep_fields(store, connection, event_id)
+    return epoch
 
 
 def restore(
@@ -122,6 +129,7 @@ def restore(
         return None
     if changed.lane is not None:
         promote(store, connection, changed.lane)
+    _keep_fields(store, connection, event_id)
     acts.record(
         store,
         connection,
@@ -134,6 +142,12 @@ def restore(
     )
     epoch: int = changed.lease_epoch
     return epoch
+
+
+def _keep_fields(store: Store, connection: Connection, event_id: int) -> None:
+    """It was no dead letter when those of its kind were last given the values of its fields."""
+    kind = connection.execute(store.statement(KIND), {"id": event_id}).scalar_one()
+    keep_configured(store, connection, event_id, kind)
 
 
 def discarded(store: Store, connection: Connection, event_id: int) -> Discarded | None:

@@ -143,6 +143,8 @@ def bulk_run(metadata: MetaData, prefix: str) -> Table:
         metadata,
         _id(),
         _text("action"),
+        # JSON object; NULL where the action takes none.
+        _text("arguments", null=True),
         # A query string; NULL where the events were chosen one by one.
         _text("filter", null=True),
         # JSON list of the accounts that whoever asked may act upon; NULL means all.

@@ -6,8 +6,9 @@ from flask import Blueprint, Response, make_response, redirect, render_template,
 from werkzeug.wrappers import Response as AnyResponse
 
 from dlq_console.errors import ActionNotAllowed
+from dlq_console.store import people
 from dlq_console.store.states import Action, Status
-from dlq_console.web.auth import demand, require_person
+from dlq_console.web.auth import demand, person, require_person
 from dlq_console.web.events import EVENT_ID, act, event_fragment, found_event, refuse
 from dlq_console.web.hub import hub
 from dlq_console.web.offers import may_cancel, sending
@@ -47,10 +48,11 @@ def precheck(event_id: int) -> AnyResponse:
 def answer(event_id: int) -> AnyResponse:
     """The answer of the ERP, as far as there is one; nothing where the event has moved on."""
     event = found_event(event_id)
-    known = asked(event, may_ask=False) if event.status == Status.DEAD else None
+    may_ask = people.may(person(), Action.PRECHECK)
+    known = asked(event, may_ask=may_ask) if event.status == Status.DEAD else None
     if known is None:
         return Response(status=204)
-    return make_response(render_template("event/_answer.html", precheck=known))
+    return make_response(render_template("event/_answer.html", event=event, precheck=known))
 
 
 @acts.get(f"/_f/events/<{EVENT_ID}>/countdown")

@@ -18,7 +18,7 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from dlq_console.errors import ActionNotAllowed, PayloadRefused
 from dlq_console.hub import export as exports
-from dlq_console.hub.bulk import ACTIONS, BulkRun
+from dlq_console.hub.bulk import EVENT_ACTIONS, BulkRun
 from dlq_console.store.people import Permission
 from dlq_console.web import (
     bulk_desk,
@@ -75,7 +75,7 @@ def no_preview() -> AnyResponse:
 def preview() -> AnyResponse:
     """What would be done to the selection; nothing is done yet."""
     demand(Permission.BULK)
-    action = _action((*ACTIONS, *bulk_desk.ACTIONS))
+    action = _action((*EVENT_ACTIONS, *bulk_desk.ACTIONS))
     selected = _selected()
     if not isinstance(selected, Selected):
         return selected
@@ -88,7 +88,7 @@ def preview() -> AnyResponse:
 def start() -> AnyResponse:
     """Begin a run, over exactly what its preview showed."""
     asking = demand(Permission.BULK)
-    action = _action(ACTIONS)
+    action = _action(EVENT_ACTIONS)
     selected = _selected()
     if not isinstance(selected, Selected):
         return selected
@@ -133,6 +133,8 @@ def show(run_id: int) -> str:
         **bulk_progress.context(run),
         **bulk_items.context(run, asking),
         title=f"{gettext('Bulk run')} {run.id} · {bulk_words.verb(run.action)}",
+        arguments=bulk_words.arguments(run),
+        verb=bulk_words.verb(run.action),
         filter_in_words=words,
         filter_address=address,
     )

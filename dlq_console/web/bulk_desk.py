@@ -1,11 +1,20 @@
-"""How does somebody assign, tag or snooze everything that is selected in a list? One form, done at once."""
+"""How does somebody assign, tag or snooze everything that is selected in a list? One form; many dead letters take a run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
-from flask import flash, get_flashed_messages, make_response, redirect, render_template, request
+from flask import (
+    flash,
+    get_flashed_messages,
+    make_response,
+    redirect,
+    render_template,
+    request,
+    url_for,
+)
 from flask_babel import gettext, ngettext
 from werkzeug.wrappers import Response as AnyResponse
 
@@ -19,7 +28,7 @@ from dlq_console.web import bulk_preview, display
 from dlq_console.web.asking import DEAD_LETTERS
 from dlq_console.web.auth import demand, person
 from dlq_console.web.bulk_form import Selected
-from dlq_console.web.hub import store
+from dlq_console.web.hub import hub, store
 from dlq_console.web.moments import read_moment, usual
 
 #: What can be done at once, without a run.
@@ -36,13 +45,20 @@ def show(
     refused = _why_not(found, selected)
     if refused is not None:
         return refused
-    number = len(found.events)
+    number, shown, token = len(found.events), display.current().number(len(found.events)), None
+    if found.more:
+        asking = person()
+        preview = hub().bulk.preview(action, selected.flt, actor=asking.name, accounts=asking.accounts)
+        number, shown = preview.count.number, display.current().count(preview.count)
+        token = preview.selection_token
     page = render_template(
         "bulk/desk.html",
         action=action,
         selected=selected,
-        number=number,
-        heading=_heading(action, number),
+        in_a_run=found.more,
+        most=MOST,
+        token=token,
+        heading=_heading(action, number, shown),
         people=_people() if action == Permission.ASSIGN else (),
         choices=usual(),
         written=request.form,
@@ -59,6 +75,8 @@ def act(selected: Selected, action: str) -> AnyResponse:
     if refused is not None:
         return refused
     try:
+        if found.more:
+            return redirect(url_for("bulk.show", run_id=_begin(action, selected)), 303)
         number = _do(action, found)
     except PayloadRefused as error:
         return show(selected, action, status=422, detail=error.message)
@@ -96,9 +114,9 @@ def _found(selected: Selected) -> Found:
 
 def _why_not(found: Found, selected: Selected) -> AnyResponse | None:
     title = gettext("This cannot be done to this selection")
-    if found.more:
+    if found.more and not _is_of_dead_letters(selected):
         sentence = gettext(
-            "It is done to at most %(most)s events at once. Narrow the filter, or assign their cause on the page of its group.",
+            "It is done to at most %(most)s events at once, and to more only where all are dead letters. Narrow the filter.",
             most=display.current().number(MOST),
         )
         return bulk_preview.refused(title, sentence, selected.back)
@@ -107,16 +125,45 @@ def _why_not(found: Found, selected: Selected) -> AnyResponse | None:
     return None
 
 
+def _is_of_dead_letters(selected: Selected) -> bool:
+    """Whether a run can do it, which acts upon all dead letters of a filter."""
+    flt = selected.flt
+    return flt is not None and (selected.page == DEAD_LETTERS or flt.status == (Status.DEAD,))
+
+
 def _do(action: str, found: Found) -> int:
-    actor, sent = demand(action).name, request.form
+    actor, arguments = demand(action).name, _arguments(action)
     match action:
         case Permission.ASSIGN:
-            due = read_moment(sent.get("until", ""))
-            return desk_many.assign(store(), found, sent.get("person", "") or None, due=due, actor=actor)
+            return desk_many.assign(store(), found, **arguments, actor=actor)
         case Permission.TAG:
-            add, remove = _tags(sent.get("add", "")), _tags(sent.get("remove", ""))
-            return desk_many.tag(store(), found, add=add, remove=remove, actor=actor)
-    return desk_many.snooze(store(), found, read_moment(sent.get("until", "")), actor=actor)
+            remove = _tags(request.form.get("remove", ""))
+            return desk_many.tag(store(), found, add=arguments["tags"], remove=remove, actor=actor)
+    return desk_many.snooze(store(), found, **arguments, actor=actor)
+
+
+def _begin(action: str, selected: Selected) -> int:
+    """Begin a run over all of them; returns its id."""
+    asking = demand(action)
+    return hub().bulk.start(
+        action,
+        selected.flt,
+        arguments=_arguments(action),
+        selection_token=request.form.get("selection_token") or None,
+        actor=asking.name,
+        accounts=asking.accounts,
+    )
+
+
+def _arguments(action: str) -> dict[str, Any]:
+    """What the form says, by the names that the acts have for it; in the form they are those of filters."""
+    sent = request.form
+    if action == Permission.TAG:
+        return {"tags": _tags(sent.get("add", ""))}
+    until = read_moment(sent.get("until", ""))
+    if action == Permission.SNOOZE:
+        return {"until": until}
+    return {"to": sent.get("person", "") or None, "due": until, "reassign": sent.get("reassign") == "1"}
 
 
 def _tags(text: str) -> list[str]:
@@ -128,8 +175,7 @@ def _people() -> Iterable[str]:
     return (me, *(name for name in names if name != me)) if me in names else names
 
 
-def _heading(action: str, number: int) -> str:
-    count = display.current().number(number)
+def _heading(action: str, number: int, count: str) -> str:
     match action:
         case Permission.ASSIGN:
             return ngettext("Assign %(count)s event", "Assign %(count)s events", number, count=count)

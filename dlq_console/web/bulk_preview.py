@@ -126,7 +126,7 @@ def refused(title: str, sentence: str, back: str) -> AnyResponse:
 
 def _going(preview: Preview) -> tuple[int, bool]:
     """How many would be let go, and whether that is exact; where not all were looked at, how many there are."""
-    if preview.count.capped or preview.close_look is not None:
+    if preview.looked < preview.count.number or preview.count.capped or preview.close_look is not None:
         return preview.count.number, False
     refused = sum(number for cause, number in preview.refused.items() if cause != Refusal.GONE)
     return preview.count.number - refused, True
@@ -177,12 +177,19 @@ def _looked_at(preview: Preview) -> str:
             "There are more than can be counted at once: the figures are about the newest %(looked)s. The page of the run shows the exact number.",
             looked=shown.number(preview.looked),
         )
-    if preview.close_look is not None:
-        return gettext(
-            "Newer events and lanes were looked for among the newest %(looked)s only.",
-            looked=shown.number(preview.close_look),
+    parts = []
+    if preview.looked < preview.count.number:
+        parts.append(
+            gettext(
+                "The figures are about the newest %(looked)s of them.", looked=shown.number(preview.looked)
+            )
         )
-    return ""
+    if preview.close_look is not None:
+        close = shown.number(preview.close_look)
+        parts.append(
+            gettext("Newer events and lanes were looked for among the newest %(looked)s only.", looked=close)
+        )
+    return " ".join(parts)
 
 
 def _splits(preview: Preview, selected: Selected) -> list[tuple[str, list[PartShown]]]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from flask_babel import gettext, lazy_gettext, ngettext
 from flask_babel.speaklater import LazyString
 
 from dlq_console.hub.bulk import BulkRun, Cause, ItemState, Refusal, RunState
+from dlq_console.store.people import Permission
 from dlq_console.store.states import Action
 from dlq_console.web import display
 from dlq_console.web.words import Look
@@ -36,6 +39,9 @@ _REFUSALS: dict[str, LazyString] = {
     Refusal.IN_DOUBT: lazy_gettext("it is in doubt whether the ERP has it already: a person has to look"),
     Refusal.SUPERSEDED: lazy_gettext("a newer event of the same number takes its place"),
     Refusal.STALE: lazy_gettext("there is a newer event of the same number: a person decides"),
+    Refusal.ASSIGNED: lazy_gettext("somebody else sees to it"),
+    Refusal.NOT_ALLOWED: lazy_gettext("who should see to it may not see its account, or may not log in"),
+    Refusal.TOO_MANY_TAGS: lazy_gettext("it would have more tags than an event may have"),
     Refusal.DISCARDED: lazy_gettext("somebody has discarded it meanwhile"),
     Refusal.TAKEN_BACK: lazy_gettext("somebody has taken it back before it was sent"),
 }
@@ -43,6 +49,9 @@ _REFUSALS: dict[str, LazyString] = {
 _VERBS: dict[str, LazyString] = {
     Action.REPROCESS: lazy_gettext("Reprocess"),
     Action.DISCARD: lazy_gettext("Discard"),
+    Permission.ASSIGN: lazy_gettext("Assign"),
+    Permission.TAG: lazy_gettext("Tag"),
+    Permission.SNOOZE: lazy_gettext("Snooze"),
 }
 
 
@@ -64,6 +73,26 @@ def refusal(cause: str | None) -> str:
 def verb(action: str) -> str:
     """What is done, as one word."""
     return str(_VERBS.get(action, action))
+
+
+def arguments(run: BulkRun) -> str:
+    """With what it is done; empty where the action takes nothing."""
+    given = run.arguments
+    match run.action:
+        case Permission.ASSIGN:
+            to, due = given["to"] or gettext("nobody"), _until(given["due"])
+            return f"{to}, {due}" if due else str(to)
+        case Permission.TAG:
+            return ", ".join(given["tags"])
+        case Permission.SNOOZE:
+            return _until(given["until"]) or gettext("back in sight")
+    return ""
+
+
+def _until(text: str | None) -> str:
+    if text is None:
+        return ""
+    return gettext("until %(time)s", time=display.current().moment(datetime.fromisoformat(text)))
 
 
 def button(action: str, number: int, shown: str) -> str:

@@ -158,6 +158,9 @@ def _bulk_actions(count: Count) -> Choices:
     offered = (
         (Permission.REPROCESS, ngettext("Reprocess it…", "Reprocess all %(count)s…", count.number, **words)),
         (Permission.DISCARD, ngettext("Discard it…", "Discard all %(count)s…", count.number, **words)),
+        (Permission.ASSIGN, gettext("Assign to…")),
+        (Permission.TAG, gettext("Tags…")),
+        (Permission.SNOOZE, gettext("Snooze…")),
     )
     return [(str(permission), word) for permission, word in offered if people.may(person(), permission)]
 

@@ -12,6 +12,7 @@ from dlq_console.hub.endings import died
 from dlq_console.store import (
     claims,
     dispatching,
+    field_filling,
     groups,
     holding,
     lanes,
@@ -69,6 +70,11 @@ def settle_doors(hub: HubCore) -> int:
 def count_groups(hub: HubCore) -> int:
     """Count the dead events of every cause. Returns how many counts have changed."""
     return groups.sample(hub.store)
+
+
+def fill_fields(hub: HubCore) -> int:
+    """Give dead letters the values of fields that their kind has configured since. Returns how many were looked at."""
+    return field_filling.fill(hub.store)
 
 
 def prune(hub: HubCore) -> int:
@@ -134,6 +140,7 @@ STEPS = (
     Step("settle_doors", settle_doors, 30),
     Step("take_snapshot", take_snapshot, 2),
     Step("count_groups", count_groups, 15),
+    Step("fill_fields", fill_fields, 5),
     Step("prune_shared", prune_shared, 60),
     Step("forget_workers", forget_workers, 300),
     Step("prune", prune, 600),

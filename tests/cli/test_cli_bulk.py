@@ -7,6 +7,8 @@ import pytest
 from dlq_console import Hub, PermanentError
 from dlq_console.hub import bulk_progress
 from dlq_console.settings import read_settings
+from dlq_console.store import people
+from dlq_console.store.desk import marks
 from dlq_console.store.events import Event
 from tests.cli.running import CommandLine
 
@@ -71,6 +73,20 @@ def test_a_run_is_paused_resumed_and_cancelled(run: CommandLine) -> None:
     assert run.succeed("bulk", "resume", 1, "--json").json["state"] == "freezing"
     assert run.succeed("bulk", "cancel", 1).output == "Bulk run 1 is cancelled.\n"
     assert run("bulk", "status", 7).status == 1
+
+
+def test_dead_letters_are_assigned_tagged_and_snoozed(run: CommandLine) -> None:
+    hub = dead_letters(run, 2)
+    people.add_user(hub.store, "ana", "only-for-tests-0123", role="operator")
+    run.succeed("bulk", "start", "assign", "--all", "--assign-to", "ana", "--due", "2030-03-01T12:00:00Z")
+    run.succeed("bulk", "start", "tag", "--all", "--add-tag", "urgent", "--add-tag", "fiscal")
+    run.succeed("bulk", "start", "snooze", "--id", 1, "--until", "-")
+    finish(hub)
+    found = marks(hub.store, [1, 2])
+    assert {(each.assignee, each.tags) for each in found.values()} == {("ana", ("fiscal", "urgent"))}
+    assert '"to":"ana"' in run.succeed("bulk", "status", 1).output
+    refused = run("bulk", "start", "assign", "--all", "--assign-to", "nobody-here")
+    assert (refused.status, "no user nobody-here" in refused.sentence) == (2, True)
 
 
 @pytest.mark.parametrize(

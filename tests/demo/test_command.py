@@ -96,7 +96,7 @@ def test_dead_letters_come_first_and_the_log_ins_that_the_demo_prints_work(
     dead = EventFilter.parse({"status": ["dead"]})
     demo.wait_until(lambda: queries.count(store, dead).number, 60, "the first dead letter")
     store.engines.dispose()
-    assert roles == {"viewer", "operator", "admin"}
+    assert roles == {"viewer", "operator", "editor", "admin"}
 
 
 def test_a_kept_demo_goes_on_with_the_same_database(start_child: StartChild, tmp_path: Path) -> None:

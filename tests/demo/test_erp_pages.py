@@ -179,3 +179,39 @@ def test_pages_allow_no_script_and_no_inline_style() -> None:
         assert "style=" not in page.text
         assert "<style" not in page.text
         assert call(erp.url, "GET", "/static/erp.css").status == 200
+
+
+def test_the_page_of_a_refused_order_says_why_and_registers_its_customer_there() -> None:
+    with SimulatedErp({"plain": PLAIN}) as erp:
+        for key in ("8841", "8842"):
+            send(erp.url, "orders", key=key, customer_code="5", customer_name="Padaria Arara Azul")
+        address = "/plain/records/orders/8841?lang=en"
+        page = call(erp.url, "GET", address).text
+        assert "The ERP does not hold it." in page
+        assert "Cliente não cadastrado para o código [5]." in page
+
+        (action, fields) = _forms(page, "/register")[0]
+        assert submit(erp.url, action, **fields).status == 303
+        page = call(erp.url, "GET", address).text
+        assert "The customer is registered by now." in page
+        assert _forms(page, "/register") == []
+
+        send(erp.url, "orders", key="8841", customer_code="5")
+        page = call(erp.url, "GET", address).text
+        assert "The ERP holds it as document plain/1." in page
+        assert "Cliente não cadastrado" not in page
+
+
+def test_the_page_of_a_customer_says_under_which_name_it_is_registered() -> None:
+    with SimulatedErp({"plain": PLAIN}) as erp:
+        erp.desk.books.register("plain", "5", HOSTILE)
+        page = call(erp.url, "GET", "/plain/records/customers/5?lang=en").text
+
+        assert "It is registered as &lt;script&gt;" in page
+        assert "does not hold it" in call(erp.url, "GET", "/plain/records/customers/6?lang=en").text
+
+
+@pytest.mark.parametrize("path", ["/nowhere/records/orders/1", "/plain/records/nothing/1"])
+def test_a_record_of_no_account_or_kind_has_no_page(path: str) -> None:
+    with SimulatedErp({"plain": PLAIN}) as erp:
+        assert call(erp.url, "GET", path).status == 404

@@ -8,6 +8,7 @@ import pytest
 
 from dlq_console import Hub, NewEvent
 from dlq_console.clock import utc_now
+from dlq_console.hub.origins import Via, acting
 from dlq_console.store.bulk import forgetting, freezing
 from dlq_console.store.desk import marks
 from dlq_console.store.filters import EventFilter
@@ -62,6 +63,14 @@ def test_every_event_has_an_audit_row_of_its_own_that_names_the_run(line: Line) 
         (row["actor"], row["action"], row["note"], row["before"], row["after"], row["account"])
         for row in each
     } == {("maria", "reprocess", "fixed", "dead", "pending", "filial-sp")}
+
+
+def test_the_acts_of_a_run_come_from_where_it_was_asked_for(line: Line) -> None:
+    line.dead(range(3))
+    with acting(Via.API, "10.0.0.7"):
+        run_id = line.start(action="discard")
+    line.finish(run_id)
+    assert [(row["via"], row["address"]) for row in line.acts(run_id)] == [("api", "10.0.0.7")] * 4
 
 
 def test_items_end_as_succeeded_died_same_and_died_different(line: Line) -> None:

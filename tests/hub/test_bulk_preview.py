@@ -108,12 +108,29 @@ def test_chosen_events_that_are_gone_or_not_dead_are_told(line: Line) -> None:
 
 def test_it_says_when_it_counted_only_a_part(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(previews, "LOOK", 5)
+    monkeypatch.setattr(previews, "CAP", 7)
     line.dead(range(8))
     found = preview(line)
-    assert (found.count.number, found.count.capped) == (5, True)
-    monkeypatch.setattr(previews, "LOOK", 8)
+    assert (found.count.number, found.count.capped, found.looked) == (7, True, 5)
+    monkeypatch.setattr(previews, "CAP", 8)
     found = preview(line)
     assert (found.count.number, found.count.capped) == (8, False)
+
+
+def test_it_counts_all_and_tells_the_sorts_of_the_newest_where_there_are_many(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(previews, "LOOK", 5)
+    line.dead(range(4), account="filial-rj")
+    newest = line.dead(range(4), account="filial-sp")
+    same_time = line.hub.get(newest[0]).finished_at
+    for event_id in newest:
+        _set(line.hub, event_id, finished_at=same_time)
+    for flt in (EVERYTHING, EventFilter(account=("filial-rj", "filial-sp"))):
+        found = preview(line, flt)
+        assert (found.count.number, found.count.capped, found.looked) == (8, False, 5)
+        assert [(part.name, part.number) for part in found.by_account] == [("filial-sp", 4), ("filial-rj", 1)]
+        assert found.sample_ids[:4] == tuple(newest[::-1])
 
 
 def test_it_says_so_too_where_rows_must_be_checked(line: Line) -> None:
@@ -209,24 +226,15 @@ def test_relative_times_mean_the_moment_of_the_preview(line: Line) -> None:
 def test_run_whose_selection_is_not_what_was_shown_waits_for_a_person(line: Line) -> None:
     ids = line.dead(range(30))
     token = preview(line).selection_token
-    for event_id in ids[:11]:
-        line.hub.discard(event_id, actor="ana", note="no")
+    line.hub.discard(ids[0], actor="ana", note="no")
     run_id = line.hub.bulk.start("reprocess", actor="maria", note="fixed", selection_token=token)
     run = line.freeze(run_id)
-    assert (run.state, run.cause, run.drift) == ("paused", "drift", -11)
+    assert (run.state, run.cause, run.drift) == ("paused", "drift", -1)
     line.turn()
-    assert line.statuses(ids).count("dead") == 19
+    assert line.statuses(ids).count("dead") == 29
     line.hub.bulk.resume(run_id, actor="maria")
     line.registered = True
-    assert line.finish(run_id).succeeded == 19
-
-
-def test_a_small_drift_is_told_and_holds_nothing_up(line: Line) -> None:
-    ids = line.dead(range(30))
-    token = preview(line).selection_token
-    line.hub.discard(ids[0], actor="ana", note="no")
-    run = line.freeze(line.hub.bulk.start("reprocess", actor="maria", note="fixed", selection_token=token))
-    assert (run.state, run.drift) == ("running", -1)
+    assert line.finish(run_id).succeeded == 29
 
 
 def test_hub_without_a_secret_signs_nothing(hub: Hub) -> None:

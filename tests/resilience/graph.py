@@ -17,7 +17,7 @@ from typing import Any, TypedDict
 
 from dlq_console.contrib.langgraph import run_thread
 from dlq_console.resilience.idempotency import idempotent_node
-from dlq_console.resilience.idempotency.calls import Verdict
+from dlq_console.resilience.idempotency.verifying import Verdict
 from dlq_console.resilience.orphans import WorkRegister
 from dlq_console.resilience.redis_state import RedisState
 from dlq_console.resilience.state import SharedState

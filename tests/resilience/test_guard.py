@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
 import pytest
+from billiard.exceptions import SoftTimeLimitExceeded
 
 from dlq_console.errors import ConfigurationError, IdempotencyConflict, OutcomeUnknown, PermanentError
-from dlq_console.resilience import budget
-from dlq_console.resilience.breaker import CircuitBreaker, CircuitBreakerConfig, Window
-from dlq_console.resilience.bulkhead import Bulkhead, BulkheadConfig
+from dlq_console.resilience import budget, checks
+from dlq_console.resilience.backpressure import QueueGuard
+from dlq_console.resilience.breaker import (
+    CircuitBreaker,
+    CircuitBreakerConfig,
+    CircuitBreakerRegistry,
+    Window,
+)
+from dlq_console.resilience.bulkhead import Bulkhead, BulkheadConfig, BulkheadRegistry, LocalBulkhead
 from dlq_console.resilience.defaults import Defaults, register_defaults
 from dlq_console.resilience.errors import (
     BudgetExceededError,
@@ -26,6 +34,7 @@ from dlq_console.resilience.errors import (
 from dlq_console.resilience.guard import guard
 from dlq_console.resilience.idempotency import idempotent_node
 from dlq_console.resilience.orphans import OrphanScanner
+from dlq_console.resilience.recovery import RecoveryConsumer
 from dlq_console.resilience.retry import RetryConfig, with_retry
 from dlq_console.resilience.services import read_services, services
 from dlq_console.resilience.state import MemoryState, SharedState
@@ -264,9 +273,9 @@ def test_a_call_refused_because_its_outcome_is_unknown_proves_nothing(
     assert guard("erp", breaker=QUICK, state=memory).call(ok) == "answer"
 
 
-def test_retries_of_one_call_are_the_same_holder(memory: MemoryState) -> None:
+def test_a_call_that_found_no_connection_is_made_again_under_its_key(memory: MemoryState) -> None:
     erp = guard("erp", retry=AT_ONCE, idempotency_key="one", state=memory)
-    assert erp.call(Flaky(2, TimeoutError())) == 3
+    assert erp.call(Flaky(2, ConnectionRefusedError())) == 3
     assert erp.call(Flaky(0)) == 3
 
 
@@ -289,6 +298,23 @@ def test_a_key_may_be_any_text_and_no_two_are_the_same_call(state: SharedState, 
     for order in (key, key, f"{key} "):
         erp.call(made.append, order)
     assert made == [key, f"{key} "]
+
+
+def test_one_call_in_two_spellings_is_the_same_call(memory: MemoryState) -> None:
+    """By place or by name, with a default or without it; only what has no spelling, such as a session, is left out."""
+    made: list[tuple[int, int]] = []
+
+    class Desk:
+        @guard("erp", idempotency_key=lambda _desk, order, *_rest, **_named: f"pay {order}", state=memory)
+        def pay(self, order: int, amount: int = 1, *, session: object = None) -> int:
+            made.append((order, amount))
+            return amount
+
+    desk = Desk()
+    assert [desk.pay(1), desk.pay(order=1), desk.pay(1, 1), desk.pay(1, session=object())] == [1, 1, 1, 1]
+    with pytest.raises(IdempotencyConflict):
+        Desk().pay(1, 9999)
+    assert made == [(1, 1)]
 
 
 @pytest.mark.parametrize("key", ["", 7, lambda: None])
@@ -330,6 +356,44 @@ def test_a_layer_that_is_none_is_refused(values: dict[str, Any]) -> None:
         guard("erp", **values)
 
 
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: CircuitBreaker("erp", ROOM), "config must be a CircuitBreakerConfig, not BulkheadConfig("),  # type: ignore[arg-type]  # what is refused
+        (lambda: Bulkhead("erp", 5), "config must be a BulkheadConfig, not 5."),  # type: ignore[arg-type]  # what is refused
+        (lambda: LocalBulkhead("erp", QUICK), "config must be a BulkheadConfig, not CircuitBreakerConfig("),  # type: ignore[arg-type]  # what is refused
+        (lambda: CircuitBreakerRegistry().get("erp", 5), "config must be a CircuitBreakerConfig, not 5."),  # type: ignore[arg-type]  # what is refused
+        (lambda: BulkheadRegistry([ROOM]), "The configurations of a registry are a dict by name, not ["),  # type: ignore[arg-type]  # what is refused
+        (lambda: with_retry(ok, config=5), "config must be a RetryConfig, not 5."),  # type: ignore[arg-type]  # what is refused
+        (lambda: guard("erp", idempotency_key=5), 'The idempotency key of "erp" must be text, not 5.'),  # type: ignore[arg-type]  # what is refused
+        (lambda: guard("erp", idempotency_key="k", verify="yes"), "verify must be a function, not 'yes'."),  # type: ignore[arg-type]  # what is refused
+        (lambda: guard("erp", verify=ok), 'The guard "erp" has a verifier and no idempotency_key: give both.'),
+        (lambda: QueueGuard(MemoryState(), "q", on_full=None), "on_full must be a function, not None."),  # type: ignore[arg-type]  # what is refused
+        (lambda: OrphanScanner(MemoryState(), "q", []), "find must be a function, not []."),  # type: ignore[arg-type]  # what is refused
+        (lambda: RecoveryConsumer(MemoryState(), "q", 5), "handle must be a function, not 5."),  # type: ignore[arg-type]  # what is refused
+        (lambda: RecoveryConsumer(MemoryState(), "q", ok, on_dead=5), "on_dead must be a function, not 5."),  # type: ignore[arg-type]  # what is refused
+        (lambda: idempotent_node(MemoryState(), "n", ["a"], ttl=0), "ttl must be a number above 0, not 0."),
+        (lambda: CircuitBreakerConfig(recovery_timeout=1e300), "recovery_timeout must be ten years (315360000 s) at most"),
+        (lambda: BulkheadConfig(timeout=1e10), "timeout must be ten years (315360000 s) at most"),
+        (lambda: BulkheadConfig(lease=1e300), "lease must be ten years (315360000 s) at most"),
+    ],
+)  # fmt: skip
+def test_what_cannot_work_is_refused_in_one_sentence_where_it_is_given(
+    make: Callable[[], object], sentence: str
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        make()
+    assert str(caught.value).startswith(sentence)
+
+
+def test_ten_years_are_kept_by_every_state(state: SharedState) -> None:
+    config = CircuitBreakerConfig(failure_threshold=1, recovery_timeout=checks.LONGEST_TIME)
+    breaker = CircuitBreaker("erp", config, state=state)
+    with pytest.raises(ServiceError):
+        breaker.call(fail)
+    assert (breaker.state, breaker.stats()["degraded"]) == ("open", False)
+
+
 def generating() -> Iterator[int]:
     yield 1
 
@@ -347,8 +411,15 @@ class Generating:
 
 @pytest.mark.parametrize(
     "function",
-    [generating, generating_async, partial(generating), Generating()],
-    ids=["sync", "async", "partial", "object"],
+    [
+        generating,
+        generating_async,
+        partial(generating),
+        Generating(),
+        contextmanager(generating),
+        asynccontextmanager(generating_async),
+    ],
+    ids=["sync", "async", "partial", "object", "context manager", "async context manager"],
 )
 def test_a_generator_is_refused_where_it_is_decorated(memory: MemoryState, function: Any) -> None:
     erp = guard("erp", state=memory)
@@ -368,12 +439,67 @@ def test_a_generator_is_refused_where_it_is_decorated(memory: MemoryState, funct
 
 
 def test_a_function_that_only_wraps_a_generator_is_none(memory: MemoryState) -> None:
-    @contextmanager
-    def opened() -> Iterator[int]:
-        yield 7
+    @wraps(generating)
+    def collected() -> list[int]:
+        return list(generating())
 
-    with guard("erp", state=memory).call(opened) as value:
-        assert value == 7
+    assert guard("erp", state=memory).call(collected) == [1]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("bulkhead", [None, False])
+@pytest.mark.parametrize("breaker", [None, False])
+async def test_an_awaitable_is_refused_and_counts_neither_as_a_success_nor_as_a_failure(
+    memory: MemoryState, breaker: Any, bulkhead: Any
+) -> None:
+    begun: list[int] = []
+
+    async def send() -> None:
+        begun.append(1)
+
+    erp = guard("erp", breaker=breaker, bulkhead=bulkhead, retry=AT_ONCE, state=memory)
+    for protect in (erp.call, partial(with_retry, service_name="erp")):
+        with pytest.raises(ConfigurationError, match=r'^What "erp" was to call gave an awaitable; '):
+            protect(lambda: send())  # noqa: PLW0108 - what is refused
+    assert begun == []
+    counted = erp.stats()["breaker"]
+    assert counted is None or (counted["successes"], counted["failures"]) == (0, 0)
+
+
+@pytest.mark.parametrize("breaker", [None, False])
+def test_a_call_whose_caller_was_interrupted_is_not_tried_again_behind_his_back(
+    memory: MemoryState, breaker: Any
+) -> None:
+    """As Celery does at its soft time limit: the caller is interrupted while another thread makes the call."""
+    inside, leave = threading.Event(), threading.Event()
+    calls: list[int] = []
+
+    def late() -> None:
+        calls.append(1)
+        inside.set()
+        assert leave.wait(20)
+        raise ServiceError
+
+    def interrupt(_number: int, _frame: Any) -> None:
+        raise SoftTimeLimitExceeded
+
+    erp = guard("erp", breaker=breaker, retry=RetryConfig(max_attempts=3, base_delay=0.01), state=memory)
+
+    def interrupt_when_inside() -> None:
+        assert inside.wait(20)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+
+    interrupter = threading.Thread(target=interrupt_when_inside)
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        interrupter.start()
+        with pytest.raises(SoftTimeLimitExceeded):
+            erp.call(late)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    leave.set()
+    wait_until(lambda: erp.stats()["bulkhead"]["in_use"] == 0, 20, "the call to end")
+    assert calls == [1]
 
 
 def test_a_guard_without_a_state_uses_what_the_process_registered(memory: MemoryState) -> None:
@@ -476,6 +602,8 @@ def test_services_are_read_from_a_file(tmp_path: Path) -> None:
         ("[a.breaker]\nwindow = 3", "a.breaker.window must be a table"),
         ("[a.brake]\nx = 1", "[a.brake] is no layer; there are breaker, bulkhead, retry."),
         ("a = 3", "a must be a table, written [a]."),
+        ("[[a.breaker]]\nfailure_threshold = 3", "a.breaker must be a table, written [a.breaker]."),
+        ("['']", "The name of a service is text of 1 to 200 characters, not ''."),
         ("[a.retry]\nmax_attempts = 'many'", "[a.retry] max_attempts must be a whole number"),
         ("[a", "cannot be read"),
     ],

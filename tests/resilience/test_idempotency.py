@@ -22,6 +22,7 @@ from dlq_console.errors import (
     OutcomeUnknown,
     PayloadRefused,
     PermanentError,
+    RateLimited,
     StoreUnavailable,
     TransientError,
 )
@@ -155,7 +156,7 @@ def test_nodes_of_different_names_never_share_a_call(memory: MemoryState, effect
     [
         TransientError(),
         PermanentError(),
-        ValueError(),
+        RateLimited(),
         ConnectionRefusedError(),
         CircuitOpenError(),
         BudgetExceededError(),
@@ -176,15 +177,11 @@ def test_a_call_that_had_no_effect_may_be_made_again_also_with_corrected_input(
     assert node({"order": 1, "customer": "known"})["number"] == 1
 
 
-class ReadTimeout(Exception):
-    """As a client calls it that knows no TimeoutError."""
-
-
 @pytest.mark.parametrize(
     "error",
     [
-        OutcomeUnknown(), TimeoutError(), ConnectionResetError(), ReadTimeout(), BudgetExceededError(during_call=True),
-        asyncio.CancelledError(), SystemExit(), KeyboardInterrupt(),
+        OutcomeUnknown(), TimeoutError(), ConnectionResetError(), BudgetExceededError(during_call=True),
+        ValueError(), KeyError("confirmation"), asyncio.CancelledError(), SystemExit(), KeyboardInterrupt(),
     ],
     ids=lambda error: type(error).__name__,
 )  # fmt: skip
@@ -334,15 +331,89 @@ def test_a_call_that_is_being_made_is_not_begun_a_second_time(state: SharedState
 
 def test_its_holder_may_begin_again_for_a_retry_of_its_own(memory: MemoryState, effects: Effects) -> None:
     calls = IdempotentCalls("book", memory)
+    begin = partial(rules.begin, token="mine", fingerprint="f", lease=LEASE, by="p")
+    assert memory.change(CLAIMS, "book k", begin) == Begin()
+    with pytest.raises(StillRunningError):
+        calls.run("k", "f", effects)
+    assert calls.run("k", "f", effects, token="mine")["number"] == 1
+
+
+def test_its_holder_may_not_begin_again_after_a_doubt_unless_the_service_says_that_nothing_was_done(
+    memory: MemoryState, effects: Effects
+) -> None:
+    calls = IdempotentCalls("book", memory)
 
     def fail() -> None:
         raise TimeoutError
 
-    with pytest.raises(TimeoutError):
-        calls.run("k", "f", fail, token="mine")
+    for verify in (None, lambda: "unknown"):
+        with pytest.raises(TimeoutError if verify is None else OutcomeUnknown):
+            calls.run("k", "f", fail, token="mine", verify=verify)
+        with pytest.raises(OutcomeUnknown):
+            calls.run("k", "f", effects, token="mine")
+    assert calls.run("k", "f", effects, token="mine", verify=lambda: "not_applied")["number"] == 1
+
+
+# Methods, arguments and awaitables
+
+
+class Desk:
+    """An object whose method has an effect."""
+
+    def __init__(self, made: list[Any]) -> None:
+        self.made = made
+
+    def pay(self, order: int, amount: int = 1) -> int:
+        self.made.append((order, amount))
+        return amount
+
+
+@pytest.mark.parametrize("bound", [True, False])
+def test_the_object_of_a_method_is_no_part_of_its_input(memory: MemoryState, bound: bool) -> None:
+    desk = Desk([])
+    protect = idempotent_node(memory, "pay", ["order"])
+    pay: Any = protect(desk.pay) if bound else partial(protect(Desk.pay), desk)
+    assert [pay(1), pay(1, 1), pay(order=1, amount=1)] == [1, 1, 1]
+    with pytest.raises(IdempotencyConflict):
+        pay(1, 9999)
+    assert desk.made == [(1, 1)]
+
+
+def test_a_call_with_arguments_that_do_not_fit_is_not_begun(memory: MemoryState) -> None:
+    node: Any = idempotent_node(memory, "pay", ["order"])(Desk([]).pay)
+    with pytest.raises(TypeError):
+        node(1, 2, 3)
+    assert memory.read_all(CLAIMS)[0] == {}
+    assert node(1) == 1
+
+
+@pytest.mark.anyio
+async def test_an_awaitable_is_no_result_and_a_coroutine_that_was_not_begun_leaves_no_doubt(
+    memory: MemoryState, effects: Effects
+) -> None:
+    async def book(given: dict[str, Any]) -> dict[str, Any]:
+        return effects()
+
+    async def task(given: dict[str, Any]) -> None:
+        await asyncio.sleep(60)
+
+    def hide(given: dict[str, Any]) -> Any:
+        return book(given)
+
+    def begin(given: dict[str, Any]) -> Any:
+        return asyncio.ensure_future(task(given))
+
+    hidden = idempotent_node(memory, "book", ["order"])(hide)
+    begun = idempotent_node(memory, "task", ["order"])(begin)
+    for node in (hidden, begun):
+        with pytest.raises(ConfigurationError, match="hand in the async function itself"):
+            node({"order": 1})
+    assert await idempotent_node(memory, "book", ["order"])(book)({"order": 1}) == {
+        "number": 1,
+        "value": "sent",
+    }
     with pytest.raises(OutcomeUnknown):
-        calls.run("k", "f", effects)
-    assert calls.run("k", "f", effects, token="mine")["number"] == 1
+        begun({"order": 1})
 
 
 def test_a_holder_that_was_given_up_cannot_overwrite_what_came_later(
@@ -526,7 +597,7 @@ def test_the_default_state_must_outlive_the_process(sqlite_url: str, effects: Ef
 # Configuration
 
 
-@pytest.mark.parametrize("fields", ["order", [], ()])
+@pytest.mark.parametrize("fields", ["order", [], (), [5]])
 def test_key_fields_are_a_list_of_names(fields: Any) -> None:
     with pytest.raises(ConfigurationError, match="key fields"):
         idempotent_node(MemoryState(), "book", fields)

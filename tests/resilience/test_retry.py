@@ -25,7 +25,7 @@ from dlq_console.errors import (
 from dlq_console.resilience import budget
 from dlq_console.resilience.breaker import CircuitBreaker, CircuitBreakerConfig
 from dlq_console.resilience.errors import BudgetExceededError, BulkheadFullError, CircuitOpenError
-from dlq_console.resilience.retry import RetryConfig, with_retry
+from dlq_console.resilience.retry import Attempts, RetryConfig, with_retry
 from dlq_console.resilience.retry_budget import RetryBudget, retry_budget
 from dlq_console.resilience.state import MemoryState
 from tests.resilience.states import FrozenClock
@@ -56,6 +56,16 @@ class Flaky:
         if self.calls <= self.failures:
             raise self.error
         return self.calls
+
+
+def note_waits(monkeypatch: pytest.MonkeyPatch, waits: list[float]) -> None:
+    """Write down how long is waited between attempts, and wait for nothing."""
+
+    def waited(_attempts: Attempts, seconds: float) -> bool:
+        waits.append(seconds)
+        return True
+
+    monkeypatch.setattr(Attempts, "_waited", waited)
 
 
 def test_a_call_is_made_again_until_it_succeeds(service: str) -> None:
@@ -150,7 +160,7 @@ def test_no_delay_is_ever_longer_than_the_longest_however_often_it_failed(
 
 def test_delays_of_many_callers_are_spread(monkeypatch: pytest.MonkeyPatch, service: str) -> None:
     waits: list[float] = []
-    monkeypatch.setattr("dlq_console.resilience.retry.time.sleep", waits.append)
+    note_waits(monkeypatch, waits)
     random.seed(7)
     for number in range(200):
         with_retry(Flaky(1), config=RetryConfig(base_delay=1), service_name=f"{service} {number}")
@@ -160,15 +170,16 @@ def test_delays_of_many_callers_are_spread(monkeypatch: pytest.MonkeyPatch, serv
 
 
 FORKED = """
-import os, time
+import os
 from dlq_console.resilience import RetryConfig, with_retry
+from dlq_console.resilience.retry import Attempts
 
 def fail():
     raise ConnectionError
 
 def show_waits():
     waits = []
-    time.sleep = waits.append
+    Attempts._waited = lambda _attempts, seconds: not waits.append(seconds)
     try:
         with_retry(fail, config=RetryConfig(max_attempts=3), service_name=str(os.getpid()))
     except ConnectionError:
@@ -198,7 +209,7 @@ def test_the_service_may_ask_for_a_longer_wait_but_not_for_more_than_the_longest
     monkeypatch: pytest.MonkeyPatch, asked: float, expected: float, service: str
 ) -> None:
     waits: list[float] = []
-    monkeypatch.setattr("dlq_console.resilience.retry.time.sleep", waits.append)
+    note_waits(monkeypatch, waits)
     with_retry(Flaky(1, RateLimited(asked)), config=RetryConfig(base_delay=0), service_name=service)
     assert waits == [expected]
 
@@ -207,7 +218,7 @@ def test_no_wait_is_begun_that_would_end_beyond_the_budget(
     monkeypatch: pytest.MonkeyPatch, service: str
 ) -> None:
     waits: list[float] = []
-    monkeypatch.setattr("dlq_console.resilience.retry.time.sleep", waits.append)
+    note_waits(monkeypatch, waits)
     config = RetryConfig(max_attempts=10, base_delay=3, exponential_base=1, jitter="none")
     flaky = Flaky(9)
     with budget.init_budget(5), pytest.raises(ServiceError):
@@ -346,6 +357,7 @@ def test_a_service_in_trouble_gets_few_retries(service: str) -> None:
     [
         ({"max_attempts": 0}, "max_attempts must be a whole number of at least 1, not 0."),
         ({"base_delay": -1}, "base_delay must be a number of at least 0, not -1."),
+        ({"base_delay": 1e300}, "base_delay must be ten years (315360000 s) at most, not 1e+300."),
         ({"max_delay": float("inf")}, "max_delay must be a number of at least 0, not inf."),
         ({"exponential_base": 0.5}, "exponential_base must be a number of at least 1, not 0.5."),
         ({"jitter": "some"}, "jitter is True, False, full, equal, proportional, none, not 'some'."),

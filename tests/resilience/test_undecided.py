@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dlq_console.errors import LeaseLost, OutcomeUnknown, StoreUnavailable
+from dlq_console.errors import ConfigurationError, LeaseLost, OutcomeUnknown, StoreUnavailable
 from dlq_console.resilience.calls import Replay
 from dlq_console.resilience.errors import StillRunningError
 from dlq_console.resilience.guard import guard
@@ -23,6 +23,7 @@ from dlq_console.resilience.retry import RetryConfig
 from dlq_console.resilience.state import MemoryState, SharedState
 from tests.resilience.conftest import OpenState
 from tests.resilience.states import FrozenClock
+from tests.resilience.test_retry import Flaky
 from tests.services.process import StartChild, wait_until
 from tests.services.redis import RedisServer
 
@@ -36,6 +37,10 @@ def memory(clock: FrozenClock) -> MemoryState:
 
 def times_out() -> None:
     raise TimeoutError
+
+
+def finds_no_connection() -> None:
+    raise ConnectionRefusedError
 
 
 def leave_doubt(calls: IdempotentCalls, key: str, about: str = "") -> None:
@@ -61,8 +66,8 @@ def listed(state: SharedState) -> list[tuple[str, str]]:
 def test_only_calls_of_unknown_outcome_are_listed_until_somebody_decides(state: SharedState) -> None:
     calls = IdempotentCalls("book", state)
     calls.run("done", "f", lambda: 1)
-    with pytest.raises(ZeroDivisionError):
-        calls.run("failed", "f", lambda: 1 / 0)
+    with pytest.raises(ConnectionRefusedError):
+        calls.run("failed", "f", finds_no_connection)
     leave_doubt(calls, "applied", about="order=8841")
     leave_doubt(calls, "not applied")
     first, second = undecided(state)
@@ -223,22 +228,62 @@ def test_nothing_is_sent_for_a_call_that_cannot_be_listed(
 # A doubt is not lost
 
 
-def test_a_failure_after_an_attempt_that_left_a_doubt_does_not_end_the_doubt(memory: MemoryState) -> None:
-    errors: list[BaseException] = [TimeoutError(), ConnectionRefusedError()]
+def test_an_attempt_that_left_a_doubt_is_the_last_one_where_nobody_can_be_asked(memory: MemoryState) -> None:
+    errors: list[BaseException] = [ConnectionRefusedError(), TimeoutError(), ConnectionRefusedError()]
     made: list[int] = []
 
     def pay() -> None:
         made.append(1)
         raise errors.pop(0)
 
-    retry = RetryConfig(max_attempts=2, base_delay=0)
+    retry = RetryConfig(max_attempts=9, base_delay=0)
     erp = guard("erp", breaker=False, retry=retry, idempotency_key="one", state=memory)
-    with pytest.raises(ConnectionRefusedError):
+    with pytest.raises(TimeoutError):
         erp.call(pay)
     with pytest.raises(OutcomeUnknown, match="TimeoutError"):
         erp.call(pay)
     assert made == [1, 1]
     assert [each.error for each in undecided(memory)] == ["TimeoutError"]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "made", "expected"),
+    [("not_applied", 2, 2), ({"number": 1}, 1, {"number": 1}), ("applied", 1, None)],
+)
+def test_after_an_attempt_that_left_a_doubt_the_service_is_asked_before_the_next_one(
+    memory: MemoryState, verdict: Any, made: int, expected: Any
+) -> None:
+    asked: list[int] = []
+    pay = Flaky(1, TimeoutError())
+
+    def verify(order: int) -> Any:
+        asked.append(order)
+        return verdict
+
+    retry = RetryConfig(max_attempts=3, base_delay=0)
+    erp = guard("erp", retry=retry, idempotency_key=str, verify=verify, state=memory)
+    assert erp.call(lambda order: pay(), 8841) == expected
+    assert (asked, pay.calls) == ([8841], made)
+    assert undecided(memory) == []
+
+
+@pytest.mark.anyio
+async def test_an_async_guard_asks_an_async_verifier(memory: MemoryState) -> None:
+    pay = Flaky(1, TimeoutError())
+
+    async def call() -> int:
+        return pay()
+
+    async def verify() -> str:
+        return "not_applied"
+
+    retry = RetryConfig(max_attempts=3, base_delay=0)
+    erp = guard("erp", retry=retry, idempotency_key="one", verify=verify, state=memory)
+    assert await erp(call)() == 2
+    with pytest.raises(ConfigurationError, match="is async, but its function is not"):
+        erp(pay)
+    with pytest.raises(ConfigurationError, match="is async, but its function is not"):
+        erp.call(pay)
 
 
 def test_what_could_not_be_said_of_an_attempt_is_not_said_of_the_next_one(

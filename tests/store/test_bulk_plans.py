@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
 from dlq_console.hub.policy import DEFAULT_POLICY
 from dlq_console.store.bulk import freezing, previews, releasing, runs, settling, waiting
-from dlq_console.store.bulk.previews import KindFacts
+from dlq_console.store.bulk.close_looks import Asked, KindFacts
 from dlq_console.store.bulk.releasing import Rule
 from dlq_console.store.bulk.selections import Selection
 from dlq_console.store.events import read_time
@@ -19,8 +24,8 @@ __all__ = ["full"]
 
 FEW = EventFilter(kind=("kind-1",), account=("filial-3",))
 RULE = Rule(DEFAULT_POLICY.max_wait, SENT)
-VALUES = {
-    "action": "reprocess", "selection_token": None, "actor": "maria", "note": None, "expected": None, "rate": None,
+VALUES: dict[str, Any] = {
+    "action": "reprocess", "arguments": {}, "selection_token": None, "actor": "maria", "note": None, "expected": None, "rate": None,
     "window": 100, "stages": (), "stop_share": None,
 }  # fmt: skip
 
@@ -32,13 +37,18 @@ def check(store: Store, sent: list[Sent]) -> None:
             assert not explain(store, statement).scans, statement
 
 
-def test_preview_freeze_release_and_settling_read_only_what_they_name(full: Store) -> None:
+def test_preview_freeze_release_and_settling_read_only_what_they_name(
+    full: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # What ended in the future is a part of these rows.
     with full.read() as connection:
         newest = connection.execute(full.statement("SELECT max(finished_at) AS cut_at FROM {event}")).scalar()
     selection = Selection(flt=FEW, cut_at=read_time(newest) or previews.now(full))
     with recording(full) as sent:
-        facts = previews.facts(full, selection, {"kind-1": KindFacts(RULE, 60.0)}, careful=True)
+        facts = previews.facts(full, selection, Asked("reprocess", {}, {"kind-1": KindFacts(RULE, 60.0)}))
+        monkeypatch.setattr(previews, "LOOK", 3)
+        assert previews.facts(full, selection, Asked("tag", {"tags": ["urgent"]}, {})).count == facts.count
+        previews.facts(full, selection, Asked("assign", {"to": "ana", "due": None, "reassign": False}, {}))
     assert facts.count.number > 0
     check(full, sent)
     run_id = runs.insert(full, selection, VALUES)
@@ -51,3 +61,18 @@ def test_preview_freeze_release_and_settling_read_only_what_they_name(full: Stor
         waiting.limited_by(full, run)
     assert released.number + released.refused > 0
     check(full, sent)
+
+
+def test_what_is_put_on_the_desk_reads_only_what_it_names(full: Store) -> None:
+    selection = Selection(flt=FEW, cut_at=previews.now(full) + timedelta(days=36_500))
+    for action, arguments in (
+        ("assign", {"to": None, "due": None, "reassign": False}),
+        ("tag", {"tags": ["urgent"]}),
+        ("snooze", {"until": None}),
+    ):
+        run_id = runs.insert(full, selection, VALUES | {"action": action, "arguments": arguments})
+        with recording(full) as sent:
+            freezing.freeze(full, run_id)
+            released = releasing.release(full, run_id, lambda _kind: RULE)
+        assert released.number > 0
+        check(full, sent)

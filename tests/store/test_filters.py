@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from werkzeug.datastructures import ImmutableMultiDict
 
 from dlq_console.classify import VerdictClass
+from dlq_console.store.desk import clean_tags
 from dlq_console.store.filters import (
     MAX_LENGTH,
     MAX_REPEATS,
@@ -73,6 +74,11 @@ def test_a_repeated_value_counts_once_and_the_order_is_kept() -> None:
 
 def test_texts_are_compared_in_the_form_in_which_the_store_keeps_them() -> None:
     assert EventFilter.parse({"account": [" Sa\u0303o Paulo "]}).account == ("S\u00e3o Paulo",)
+
+
+def test_a_tag_is_looked_for_as_the_desk_keeps_it() -> None:
+    written = ["Fim de  M\u00caS", "fim de me\u0302s", "URGENT"]
+    assert EventFilter.parse({"tag": written}).tag == ("fim de m\u00eas", "urgent") == clean_tags(written)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dlq_console.store import groups, queries
+from dlq_console.store.field_filling import CHUNK, fill
 from dlq_console.store.fields import find
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.kinds import PublishedKind, publish
@@ -349,3 +350,16 @@ def test_the_trend_of_groups_reads_no_event(full: Store) -> None:
     assert len(found) == 10
     (statement,) = sent
     assert explain(full, statement) == Plan(frozenset(), scans=False, sorts=False)
+
+
+def test_values_of_a_new_field_are_given_along_the_index_of_dead_letters_of_a_kind(full: Store) -> None:
+    publish(full, [PublishedKind("kind-2", 6, 60.0, None, {"columns": {"Order": "number"}})], "a-worker")
+    fill(full)
+    with recording(full) as sent:
+        assert fill(full, most=2 * CHUNK) > CHUNK
+    event = full.tables.event.name
+    plans = [explain(full, one) for one in sent if f"{event} " in one[0] or f"{event}\n" in one[0]]
+    along = [plan for plan in plans if "event_dead_kind_ix" in plan.indexes]
+    assert along
+    assert not any(plan.sorts for plan in along), along
+    assert not any(plan.scans for plan in plans), plans

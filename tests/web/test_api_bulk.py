@@ -170,3 +170,23 @@ def test_a_state_that_is_none_and_a_run_that_is_not_there_are_told(ci: Program) 
     problem(ci.get("/bulk/7"), 404)
     problem(ci.get("/bulk/99999999999999999999"), 404)
     problem(ci.get("/bulk/7/items?state=lost"), 400)
+
+
+def test_a_run_takes_the_arguments_of_its_action(desk: Desk, ci: Program) -> None:
+    desk.person("ana", "operator")
+    ids = [desk.dead(str(number)) for number in range(3)]
+    desk.hub.assign(ids[0], "ana", actor="ana")
+    desk.person("joana", "operator")
+    body = {
+        "action": "assign",
+        "filter": {},
+        "arguments": {"to": "joana", "due": "2030-03-01T12:00:00-03:00"},
+    }
+    assert ci.post("/bulk", body | {"dry_run": True}).get_json()["refused"] == {"assigned": 1}
+    run_id = ci.post("/bulk", body).get_json()["id"]
+    finish(desk)
+    run = ci.get(f"/bulk/{run_id}").get_json()
+    assert (run["succeeded"], run["refused"]) == (2, 1)
+    assert run["arguments"] == {"to": "joana", "due": "2030-03-01T12:00:00-03:00", "reassign": False}
+    refused = ci.post("/bulk", body | {"arguments": {"to": "nobody-here"}})
+    assert (refused.status_code, "no user nobody-here" in refused.get_json()["detail"]) == (422, True)

@@ -15,6 +15,7 @@ from dlq_console.hub import bulk_progress, desk_many, selection_tokens
 from dlq_console.hub.bulk import BulkRun
 from dlq_console.store import desk as marked
 from dlq_console.store import groups
+from dlq_console.store.bulk import previews
 from dlq_console.store.filters import EventFilter
 from dlq_console.web import bulk, bulk_items
 from dlq_console.web.bulk_progress import LEAST, WIDTH, _widths
@@ -612,6 +613,69 @@ def test_the_desk_takes_no_more_at_once_than_it_says(
 ) -> None:
     monkeypatch.setattr(desk_many, "MOST", 2)
     _dead(desk, 3)
-    answer = maria.post("/bulk/preview", **(ALL | {"action": "tag"}))
+    answer = maria.post("/bulk/preview", **(ALL | {"action": "tag", "list": "events"}))
     assert answer.status_code == 422
     assert "Narrow the filter" in read(answer.text)
+
+
+MANY_ON_THE_DESK = [
+    ("assign", {"person": "maria", "until": "2030-03-01T12:00", "reassign": "1"}, "maria, until"),
+    ("tag", {"add": "fiscal, urgent"}, "fiscal, urgent"),
+    ("snooze", {"until": ""}, "back in sight"),
+]
+
+
+@both_engines
+def test_more_dead_letters_than_that_are_put_on_the_desk_by_a_run(
+    desk: Desk, maria: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk_many, "MOST", 2)
+    ids = _dead(desk, 3)
+    for action, form, told in MANY_ON_THE_DESK:
+        page = maria.post("/bulk/preview", **(ALL | {"action": action}))
+        assert "a bulk run does it" in read(page.text)
+        sent = _fields(page) | {"action": action} | form
+        address = path_of(maria.post("/bulk/desk", **sent))
+        # Sent twice, it is one run.
+        assert path_of(maria.post("/bulk/desk", **sent)) == address
+        _turn(desk, 3)
+        run = _run(desk, address)
+        assert (run.action, run.state, run.succeeded) == (action, "done", 3)
+        assert told in read(maria.get(address).text)
+        assert maria.get("/bulk").status_code == 200
+    known = marked.marks(desk.hub.store, ids)
+    assert {(one.assignee, one.tags) for one in known.values()} == {("maria", ("fiscal", "urgent"))}
+
+
+def test_a_run_for_the_desk_that_cannot_begin_says_why(
+    desk: Desk, maria: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk_many, "MOST", 2)
+    _dead(desk, 3)
+    for form in NOT_FOR_THE_DESK:
+        # Somebody else's accounts are looked at event by event.
+        if form.get("person") != "rita":
+            answer = maria.post("/bulk/desk", **(ALL | form))
+            assert (answer.status_code, "Nothing was changed." in read(answer.text)) == (422, True)
+    assert desk.hub.bulk.listed() == []
+
+
+def test_what_somebody_else_sees_to_stays_with_them_unless_it_is_meant(desk: Desk, maria: Visitor) -> None:
+    theirs, free = _dead(desk, 2)
+    desk.person("joana", "operator")
+    desk.hub.assign(theirs, "joana", actor="joana")
+    form = ALL | {"action": "assign", "person": "maria"}
+    for more, expected in (({}, ["joana", "maria"]), ({"reassign": "1"}, ["maria", "maria"])):
+        maria.post("/bulk/desk", **(form | more))
+        known = marked.marks(desk.hub.store, [theirs, free])
+        assert [known[event_id].assignee for event_id in (theirs, free)] == expected
+
+
+def test_a_preview_of_many_says_that_its_figures_are_about_the_newest(
+    desk: Desk, maria: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(previews, "LOOK", 2)
+    _dead(desk, 3)
+    page = read(maria.post("/bulk/preview", **ALL).text)
+    assert "You are about to reprocess 3 dead letters" in page
+    assert "The figures are about the newest 2 of them." in page

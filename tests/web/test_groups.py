@@ -268,7 +268,13 @@ def test_all_of_a_cause_can_be_reprocessed_or_discarded_by_who_may(
     form = page[page.index('action="/bulk/preview"') :].partition("</form>")[0]
     fields = {(field["name"], field["value"]) for field in Tags(form).named("input")}
     assert {("all", "1"), ("group", fingerprint), ("list", "dead-letters")} <= fields
-    assert [button["value"] for button in Tags(form).named("button")] == ["reprocess", "discard"]
+    assert [button["value"] for button in Tags(form).named("button")] == [
+        "reprocess",
+        "discard",
+        "assign",
+        "tag",
+        "snooze",
+    ]
     assert "Reprocess all 3…" in read(form)
     assert "Discard all 3…" in read(form)
     assert "/bulk/preview" not in vera.get(f"/groups/{fingerprint}").text

@@ -171,6 +171,7 @@ def test_the_erp_is_asked_by_a_worker_and_the_page_tells_its_answer(desk: Desk, 
     desk.hub.run_due()
     told = maria.glance(said["hx-get"]).text
     assert "The ERP says: likely to pass now." in read(told)
+    assert "Ask the ERP again" in read(told), "the question comes back with the answer"
     assert "hx-get" not in told
     page = read(maria.get(f"/events/{event_id}").text)
     assert "Ask the ERP again" in page

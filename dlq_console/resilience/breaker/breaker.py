@@ -30,6 +30,7 @@ from dlq_console.resilience.breaker.rules import NO_EVIDENCE, Refused, Verdict
 from dlq_console.resilience.breaker.window import GOOD, Evidence
 from dlq_console.resilience.calls import is_async, is_interrupt, is_local, no_generator, off_the_loop, owner
 from dlq_console.resilience.errors import CircuitOpenError
+from dlq_console.resilience.forks import forget_in_child
 from dlq_console.resilience.hints import retry_after_of
 from dlq_console.resilience.leases import new_token
 from dlq_console.resilience.link import link_to
@@ -55,7 +56,7 @@ class CircuitBreaker:
         on_transition: called with the name and the transition by the one process that brought it about.
 
     Raises:
-        ConfigurationError: the name is not fit.
+        ConfigurationError: an argument is not fit.
     """
 
     def __init__(
@@ -67,10 +68,15 @@ class CircuitBreaker:
         on_transition: Listener | None = None,
     ) -> None:
         self.name = checks.name(name, "circuit breaker")
-        self.config = config or CircuitBreakerConfig()
+        self.config = checks.config(config, "config", CircuitBreakerConfig)
         self._link = link_to(state if state is not None else MemoryState())
         self._on_transition = on_transition
         self._tally = Tally(self._link, f"breaker {name}")
+        self.forget()
+        forget_in_child(self)
+
+    def forget(self) -> None:
+        """Have nothing to say of any call, as in a forked child: the calls of its parent are not its own."""
         self._lock = threading.Lock()
         self._unsaid = 0
         self._unsaid_generation = 0
@@ -114,17 +120,16 @@ class CircuitBreaker:
             admission.failed(error)
             raise
         if hasattr(type(result), "__await__"):
-            return self._awaited(result, admission)
+            return self._awaited(lambda: result, admission)
         admission.succeeded()
         return result
 
     async def _call_async(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        admission = await self.aadmit()
-        return await self._awaited(fn(*args, **kwargs), admission)
+        return await self._awaited(partial(fn, *args, **kwargs), await self.aadmit())
 
-    async def _awaited(self, result: Awaitable[Any], admission: Admission) -> Any:
+    async def _awaited(self, call: Callable[[], Awaitable[Any]], admission: Admission) -> Any:
         try:
-            value = await result
+            value = await call()
         except BaseException as error:
             await admission.afailed(error)
             raise
@@ -159,7 +164,7 @@ class CircuitBreaker:
 
     def _force(self, position: Position, actor: str, note: str, seconds: float | None) -> None:
         if seconds is not None:
-            checks.number(seconds, "seconds", above=0)
+            checks.seconds(seconds, "seconds", above=0)
         change = partial(rules.force, position=position, actor=actor, note=note, seconds=seconds)
         self._notify(self._link.insist(BREAKERS, self.name, change))
 

@@ -44,7 +44,7 @@ class Window:
                 "A window is a number of calls or a number of seconds: give one of them."
             )
         if self.calls is None:
-            checks.number(self.seconds, "seconds of a window", above=0)
+            checks.seconds(self.seconds, "seconds of a window", above=0)
             return
         checks.count(self.calls, "calls of a window")
         checks.number(self.calls, "calls of a window", at_most=LARGEST_WINDOW)
@@ -64,7 +64,7 @@ class Window:
             if rate is not None:
                 checks.number(rate, what, above=0, at_most=1)
         if self.slow_after is not None:
-            checks.number(self.slow_after, "slow_after", above=0)
+            checks.seconds(self.slow_after, "slow_after", above=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +99,9 @@ class CircuitBreakerConfig:
         checks.count(self.failure_threshold, "failure_threshold")
         checks.count(self.success_threshold, "success_threshold")
         checks.count(self.half_open_max_calls, "half_open_max_calls")
-        checks.number(self.recovery_timeout, "recovery_timeout")
+        checks.seconds(self.recovery_timeout, "recovery_timeout")
         checks.number(self.recovery_multiplier, "recovery_multiplier", at_least=1)
-        checks.number(self.max_recovery_timeout, "max_recovery_timeout")
+        checks.seconds(self.max_recovery_timeout, "max_recovery_timeout")
         for field in ("expected_exception", "ignored_exceptions", "success_exceptions"):
             checks.errors(getattr(self, field), field)
         if self.window is not None and not isinstance(self.window, Window):

@@ -24,6 +24,7 @@ from dlq_console.resilience.bulkhead.config import BulkheadConfig
 from dlq_console.resilience.bulkhead.rules import BULKHEADS, Answer, BulkheadRecord, Granted, Waiting
 from dlq_console.resilience.calls import is_async, no_awaitable, no_generator, off_the_loop, owner, to_the_end
 from dlq_console.resilience.errors import BulkheadFullError, BulkheadTimeoutError
+from dlq_console.resilience.forks import forget_in_child
 from dlq_console.resilience.leases import new_token
 from dlq_console.resilience.link import link_to
 from dlq_console.resilience.state import Contended, MemoryState, SharedState
@@ -66,16 +67,21 @@ class Bulkhead:
         state: where the slots are kept; None: in this process alone.
 
     Raises:
-        ConfigurationError: the name is not fit.
+        ConfigurationError: an argument is not fit.
     """
 
     def __init__(
         self, name: str, config: BulkheadConfig | None = None, *, state: SharedState | None = None
     ) -> None:
         self.name = checks.name(name, "bulkhead")
-        self.config = config or BulkheadConfig()
+        self.config = checks.config(config, "config", BulkheadConfig)
         self._link = link_to(state if state is not None else MemoryState())
         self._tally = Tally(self._link, f"bulkhead {name}")
+        self.forget()
+        forget_in_child(self)
+
+    def forget(self) -> None:
+        """Hold no slot, as in a forked child: the slots of its parent are not its own."""
         self._lock = threading.Lock()
         self._held: dict[str, float] = {}
         self._unsaid: set[str] = set()

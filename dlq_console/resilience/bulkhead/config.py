@@ -27,9 +27,9 @@ class BulkheadConfig:
 
     def __post_init__(self) -> None:
         checks.count(self.max_concurrent, "max_concurrent", at_least=0)
-        checks.number(self.acquire_timeout, "acquire_timeout")
-        checks.number(self.lease, "lease", at_least=1)
+        checks.seconds(self.acquire_timeout, "acquire_timeout")
+        checks.seconds(self.lease, "lease", at_least=1)
         if self.timeout is not None:
-            checks.number(self.timeout, "timeout", above=0)
+            checks.seconds(self.timeout, "timeout", above=0)
         if self.local_max_concurrent is not None:
             checks.count(self.local_max_concurrent, "local_max_concurrent", at_least=0)

@@ -30,12 +30,12 @@ class LocalBulkhead:
         config: the limits; a slot of this process needs no lease.
 
     Raises:
-        ConfigurationError: the name is not fit.
+        ConfigurationError: an argument is not fit.
     """
 
     def __init__(self, name: str, config: BulkheadConfig | None = None) -> None:
         self.name = checks.name(name, "bulkhead")
-        self.config = config or BulkheadConfig()
+        self.config = checks.config(config, "config", BulkheadConfig)
         self._limiter: anyio.CapacityLimiter | None = None
         self._since: dict[object, float] = {}
         self._counts = {"calls": 0, "rejected": 0, "timeouts": 0}
@@ -97,9 +97,7 @@ class LocalBulkhead:
                 limiter.acquire_on_behalf_of_nowait(slot)
                 entered = True
             except anyio.WouldBlock:
-                with anyio.move_on_after(self._wait_limit()):
-                    await limiter.acquire_on_behalf_of(slot)
-                    entered = True
+                entered = await self._waited(limiter, slot)
         if not entered:
             self._counts["rejected"] += 1
             raise BulkheadFullError(
@@ -108,6 +106,15 @@ class LocalBulkhead:
             )
         self._counts["calls"] += 1
         self._since[slot] = monotonic()
+
+    async def _waited(self, limiter: anyio.CapacityLimiter, slot: object) -> bool:
+        """Whether a slot became free in time; one that is free because there are none any more is not taken."""
+        with anyio.move_on_after(self._wait_limit()):
+            await limiter.acquire_on_behalf_of(slot)
+            if self.config.max_concurrent:
+                return True
+            limiter.release_on_behalf_of(slot)
+        return False
 
     def _leave(self, slot: object) -> None:
         del self._since[slot]

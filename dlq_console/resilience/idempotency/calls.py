@@ -6,30 +6,20 @@ make a call without a claim is the one unsafe choice, so this layer has no local
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 from shlex import quote
-from typing import Any, Literal
+from typing import Any
 
-from dlq_console.errors import (
-    ConfigurationError,
-    DLQError,
-    IdempotencyConflict,
-    LeaseLost,
-    OutcomeUnknown,
-    PayloadRefused,
-)
+from dlq_console.errors import ConfigurationError, IdempotencyConflict, LeaseLost, PayloadRefused
 from dlq_console.resilience import checks
-from dlq_console.resilience.calls import Replay, is_interrupt, is_local, off_the_loop, to_the_end
-from dlq_console.resilience.errors import (
-    BudgetExceededError,
-    BulkheadTimeoutError,
-    StillRunningError,
-    UndecidedError,
-)
+from dlq_console.resilience.calls import Replay, no_awaitable, off_the_loop, to_the_end
+from dlq_console.resilience.errors import StillRunningError, UndecidedError
 from dlq_console.resilience.idempotency.claims import Claims, Holder
+from dlq_console.resilience.idempotency.doubt import leaves_doubt
 from dlq_console.resilience.idempotency.rules import (
     Answer,
     Begin,
@@ -40,6 +30,7 @@ from dlq_console.resilience.idempotency.rules import (
     Status,
 )
 from dlq_console.resilience.idempotency.undecided import kept_result
+from dlq_console.resilience.idempotency.verifying import Verdict
 from dlq_console.resilience.leases import new_token
 from dlq_console.resilience.state import SharedState
 
@@ -49,30 +40,6 @@ logger = logging.getLogger(__name__)
 LEASE = 35.0
 #: A result is kept for a day, in seconds.
 TTL = 86_400.0
-
-#: After these the service may have done what it was asked.
-_UNKNOWN = (OutcomeUnknown, TimeoutError, ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
-#: The same of common clients, known by name so that none of them is needed.
-_UNKNOWN_NAMES = frozenset(
-    {
-        "ReadTimeout", "WriteTimeout", "ReadError", "WriteError", "RemoteProtocolError", "ChunkedEncodingError",
-        "ServerDisconnectedError", "ServerTimeoutError",
-    }
-)  # fmt: skip
-
-#: What a verifier answers: whether the service holds the effect; a dict is the result of a call that has it.
-Verdict = Literal["applied", "not_applied", "unknown"] | dict[str, Any]
-
-
-def leaves_doubt(error: BaseException) -> bool:
-    """Whether a call that ended with this error may have had its effect."""
-    if is_interrupt(error) or isinstance(error, (BulkheadTimeoutError, *_UNKNOWN)):
-        return True
-    if isinstance(error, BudgetExceededError):
-        return error.during_call
-    return not isinstance(error, DLQError) and any(
-        cls.__name__ in _UNKNOWN_NAMES for cls in type(error).__mro__
-    )
 
 
 class IdempotentCalls:
@@ -92,9 +59,9 @@ class IdempotentCalls:
         self, name: str, state: SharedState, *, ttl: float = TTL, lease: float | None = None
     ) -> None:
         self.name = checks.name(name, "idempotent call")
-        checks.number(ttl, "ttl", above=0)
+        checks.seconds(ttl, "ttl", above=0)
         if lease is not None:
-            checks.number(lease, "lease", at_least=1)
+            checks.seconds(lease, "lease", at_least=1)
         self._state = state
         self._claims = Claims(name, state, ttl=ttl, lease=LEASE if lease is None else lease)
 
@@ -114,11 +81,14 @@ class IdempotentCalls:
         JSON, such as a set, or is longer than LARGEST_RESULT is given to the first caller alone; repetitions are
         refused, for the effect is there.
 
+        How an error of `call` ends it, `leaves_doubt` decides: with "unknown" unless it shows that nothing was done. A
+        function that knows better says so with TransientError, PermanentError or OutcomeUnknown.
+
         Args:
             key: of the call; the same for all its repetitions.
             fingerprint: of its whole input; the same key with another one is refused.
             call: makes it.
-            token: of a holder that retries its own call.
+            token: of a holder that retries its own call; after an attempt that left a doubt it is asked first as well.
             about: by what people know it, such as `order=8841`; kept in short and redacted.
             verify: decides where the outcome is unknown.
 
@@ -129,6 +99,7 @@ class IdempotentCalls:
             StoreUnavailable: the state is away; it was not made.
             LeaseLost: somebody else decided about it while it was made.
             PayloadRefused: it was made before, but its result could not be kept.
+            ConfigurationError: `call` gave an awaitable, or `verify` no verdict.
         """
         holder = Holder(key, fingerprint, token or new_token(), about)
         answer = self._claims.begin(holder)
@@ -141,7 +112,7 @@ class IdempotentCalls:
         except BaseException as error:
             self._failed(holder, error)
             raise
-        self._succeeded(holder, result)
+        self._succeeded(holder, self._finished(holder, result))
         return result
 
     async def arun(
@@ -223,8 +194,18 @@ class IdempotentCalls:
         self._claims.end(holder, Status.FAILED, error="cancelled before it began")
 
     def _failed(self, holder: Holder, error: BaseException) -> None:
-        doubt = leaves_doubt(error) and not is_local(error)
-        self._claims.end(holder, Status.UNKNOWN if doubt else Status.FAILED, error=type(error).__name__)
+        self._ended_badly(holder, type(error).__name__, doubt=leaves_doubt(error))
+
+    def _finished(self, holder: Holder, result: Any) -> Any:
+        """The result, unless it has yet to be awaited: a coroutine has not begun, anything else may have."""
+        try:
+            return no_awaitable(result, self.name)
+        except ConfigurationError:
+            self._ended_badly(holder, "it gave an awaitable", doubt=not inspect.iscoroutine(result))
+            raise
+
+    def _ended_badly(self, holder: Holder, error: str, *, doubt: bool) -> None:
+        self._claims.end(holder, Status.UNKNOWN if doubt else Status.FAILED, error=error)
 
     def _succeeded(self, holder: Holder, result: Any) -> None:
         kept = kept_result(result)

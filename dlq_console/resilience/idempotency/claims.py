@@ -7,9 +7,7 @@ holder says is written anew: the effect was made, and nobody else has said anyth
 from __future__ import annotations
 
 import logging
-import os
 import threading
-import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +16,7 @@ from typing import Literal
 from dlq_console.clock import monotonic
 from dlq_console.errors import StoreUnavailable
 from dlq_console.resilience.calls import owner
+from dlq_console.resilience.forks import forget_in_child
 from dlq_console.resilience.idempotency import rules, undecided
 from dlq_console.resilience.idempotency.rules import CLAIMS, Answer, Begin, Claim, InDoubt, Kept, Status
 from dlq_console.resilience.idempotency.undecided import OPEN_CALLS, OpenCall
@@ -56,7 +55,7 @@ class Claims:
         self._ttl = ttl
         self._lease = lease
         self.forget()
-        _living.add(self)
+        forget_in_child(self)
 
     def forget(self) -> None:
         """Have nothing to say about any call, as in a forked child: the calls of its parent are not its own."""
@@ -269,14 +268,3 @@ class Claims:
 
         done = self._link.done_unless_away(CLAIMS, self.record(holder.key), noting)
         return answers[-1] if done else None
-
-
-_living: weakref.WeakSet[Claims] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for claims in list(_living):
-        claims.forget()
-
-
-os.register_at_fork(after_in_child=_after_fork)

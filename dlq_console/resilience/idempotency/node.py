@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial, update_wrapper
 from typing import Any, TypeVar, cast
@@ -10,7 +9,9 @@ from typing import Any, TypeVar, cast
 from dlq_console.errors import ConfigurationError
 from dlq_console.resilience.calls import Replay, is_async, no_generator
 from dlq_console.resilience.defaults import lasting_state
-from dlq_console.resilience.idempotency.calls import TTL, IdempotentCalls, Verdict
+from dlq_console.resilience.idempotency.calls import TTL, IdempotentCalls
+from dlq_console.resilience.idempotency.inputs import arguments_of, without_defaults
+from dlq_console.resilience.idempotency.verifying import asking, asking_async, checked_verifier
 from dlq_console.resilience.spelling import digest, spelled
 from dlq_console.resilience.state import MemoryState, SharedState, checked_state
 
@@ -28,7 +29,8 @@ def idempotent_node(
 ) -> Callable[[Function], Function]:
     """Decorator: a function, sync or async, that has its effect once for each value of its key fields.
 
-    Its result is kept as JSON. The first caller gets it as it is, repetitions get lists for tuples and text for the keys
+    An error ends the call with an unknown outcome unless it shows that nothing was done; the function itself says so with
+    TransientError or PermanentError. Its result is kept as JSON. The first caller gets it as it is, repetitions get lists for tuples and text for the keys
     of a dict; a result that is no JSON, such as a set, is not given again (PayloadRefused).
 
     Args:
@@ -44,13 +46,19 @@ def idempotent_node(
         ConfigurationError: an argument is not fit, or the function is a generator.
         When it is called, see `IdempotentCalls.run`.
     """
-    if isinstance(key_fields, str) or not key_fields:
+    if (
+        isinstance(key_fields, str)
+        or not key_fields
+        or not all(isinstance(field, str) for field in key_fields)
+    ):
         raise ConfigurationError(f'The key fields of "{name}" are a list of names, at least one.')
     if state is not None:
         checked_state(state)
 
+    calls = _calls(state, name, ttl, lease)
+
     def decorate(function: Function) -> Function:
-        node = _Node(function, name, tuple(key_fields), verify, _calls(state, name, ttl, lease))
+        node = _Node(function, name, tuple(key_fields), verify, calls)
         return cast(Function, node.wrapped())
 
     return decorate
@@ -78,14 +86,11 @@ class _Node:
         verify: Callable[..., Any] | None,
         calls: Callable[[], IdempotentCalls],
     ) -> None:
-        if verify is not None and is_async(verify) and not is_async(function):
-            raise ConfigurationError(f'The verifier of "{name}" is async, but its function is not.')
         no_generator(function, name)
         self._function = function
-        self._signature = inspect.signature(function)
         self._name = name
         self._fields = fields
-        self._verify = verify
+        self._verify = checked_verifier(verify, function, name)
         self._calls = calls
 
     def wrapped(self) -> Callable[..., Any]:
@@ -101,24 +106,25 @@ class _Node:
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         key, fingerprint, about = self._identity(args, kwargs)
-        verify = None if self._verify is None else partial(self._verify, *args, **kwargs)
+        verify = asking(self._verify, self._name, args, kwargs)
         call = partial(self._function, *args, **kwargs)
         return _value(self._calls().run(key, fingerprint, call, about=about, verify=verify))
 
     async def _arun(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         key, fingerprint, about = self._identity(args, kwargs)
-        verify = None if self._verify is None else partial(_ask, self._verify, args, kwargs)
+        verify = asking_async(self._verify, args, kwargs)
         call = partial(self._function, *args, **kwargs)
         return _value(await self._calls().arun(key, fingerprint, call, about=about, verify=verify))
 
     def _identity(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, str, str]:
         """The key of a call, the fingerprint of its whole input, and its key fields as people read them."""
-        source: Any = self._signature.bind(*args, **kwargs).arguments
+        source: Any = arguments_of(self._function, args, kwargs)
+        compared: Any = without_defaults(self._function, source)
         if any(field not in source for field in self._fields):
-            source = next(iter(source.values()), None)
+            source = compared = next(iter(source.values()), None)
         values = [spelled(self._field(source, field), field) for field in self._fields]
         about = ", ".join(f"{field}={value}" for field, value in zip(self._fields, values, strict=True))
-        return digest(self._name, *values), digest(spelled(source)), about
+        return digest(self._name, *values), digest(spelled(compared)), about
 
     def _field(self, source: Any, field: str) -> Any:
         value = source.get(field) if isinstance(source, Mapping) else getattr(source, field, None)
@@ -131,8 +137,3 @@ class _Node:
 
 def _value(result: Any) -> Any:
     return result.value if isinstance(result, Replay) else result
-
-
-async def _ask(verify: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Verdict:
-    answer = verify(*args, **kwargs)
-    return cast(Verdict, await answer if inspect.isawaitable(answer) else answer)

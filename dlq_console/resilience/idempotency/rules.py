@@ -44,7 +44,7 @@ class Claim:
         lease: of its holder.
         fingerprint: of its whole input.
         result: as JSON; None while there is none, or where it could not be kept.
-        error: class of the error that ended it badly; while its holder tries again, of the attempt that left a doubt.
+        error: class of the error that ended it badly.
         by: the process that holds it, or the person who decided.
         at: of the last change, in the state's seconds.
     """
@@ -108,7 +108,7 @@ Answer = Begin | Repeat | Elsewhere | OtherInput | InDoubt
 def begin(
     claim: Claim | None, now: float, *, token: str, fingerprint: str, lease: float, by: str
 ) -> Change[Claim, Answer]:
-    """Ask to make the call; its holder may ask again, for a retry of its own."""
+    """Ask to make the call; its holder may ask again, for a retry of its own, but not after it left a doubt."""
     mine = Claim(Status.RUNNING, Lease(token, now + lease, lease), fingerprint, by=by, at=now)
     if claim is None or claim.status is Status.FAILED:
         return Change(Begin(), mine, FOR_EVER)
@@ -116,9 +116,8 @@ def begin(
         return unchanged(OtherInput())
     if claim.status is Status.DONE:
         return unchanged(Repeat(claim.result))
-    if claim.lease.token == token:
-        # An attempt of its own that left a doubt is not undone by the next one.
-        return Change(Begin(), replace(mine, error=claim.error), FOR_EVER)
+    if claim.status is Status.RUNNING and claim.lease.token == token:
+        return Change(Begin(), mine, FOR_EVER)
     if claim.status is Status.RUNNING and claim.lease.expires > now:
         return unchanged(Elsewhere(min(claim.lease.expires - now, claim.lease.length)))
     doubted = replace(claim, status=Status.UNKNOWN, error=claim.error or PROCESS_DIED)

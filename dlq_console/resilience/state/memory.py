@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
-import weakref
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar
 
 from dlq_console.clock import monotonic
+from dlq_console.resilience.forks import forget_in_child
 from dlq_console.resilience.state.records import AS_IT_IS, Answer, Changing, Kind, Reading, Record
 
 #: After so many changes the records whose time is over are swept out.
@@ -39,7 +38,7 @@ class MemoryState:
         self._clock = clock
         self._callbacks: list[Callable[[], object]] = []
         self.forget()
-        _living.add(self)
+        forget_in_child(self)
 
     def forget(self) -> None:
         """Drop every record."""
@@ -98,14 +97,3 @@ class MemoryState:
         self._changes += 1
         if self._changes % _SWEEP_EVERY == 0:
             self._kept = {key: kept for key, kept in self._kept.items() if now < kept[1]}
-
-
-_living: weakref.WeakSet[MemoryState] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for state in list(_living):
-        state.forget()
-
-
-os.register_at_fork(after_in_child=_after_fork)

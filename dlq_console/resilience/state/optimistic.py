@@ -7,10 +7,8 @@ remembers spares the look before the write, so that a change nobody disputes is 
 
 from __future__ import annotations
 
-import os
 import random
 import time
-import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -21,6 +19,7 @@ from typing import Any, ClassVar, cast
 from dlq_console.clock import monotonic
 from dlq_console.errors import StoreUnavailable
 from dlq_console.resilience import checks
+from dlq_console.resilience.forks import forget_in_child
 from dlq_console.resilience.state.memory import steady_now
 from dlq_console.resilience.state.records import (
     AS_IT_IS,
@@ -79,10 +78,11 @@ class OptimisticState(ABC):
         checks.number(timeout, "timeout", above=0)
         self._timeout = timeout
         self._callbacks: list[Callable[[], object]] = []
-        self._forget()
-        _living.add(self)
+        self.forget()
+        forget_in_child(self)
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
+        """Remember nothing of what was seen, and wait for no thread of another process."""
         self._turns = tuple(Turns() for _ in range(_TURNS))
         self._seen: dict[tuple[str, str], str | None] = {}
         self._ahead: float | None = None
@@ -238,14 +238,3 @@ def _contended(name: str) -> Contended:
     return Contended(
         f'"{name}" was changed by others again and again for {PATIENCE:g} s; nothing was changed.'
     )
-
-
-_living: weakref.WeakSet[OptimisticState] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for state in list(_living):
-        state._forget()  # noqa: SLF001 - its own module
-
-
-os.register_at_fork(after_in_child=_after_fork)

@@ -22,8 +22,6 @@ from dlq_console.store.store import Store
 
 #: Rows of the list that one chunk reads.
 CHUNK = 5_000
-#: A selection that differs from what the preview counted by no more than this goes on by itself: so many, or so large a share.
-DRIFT, DRIFT_SHARE = 10, 0.01
 
 _IN_CHUNK = "finished_at <= :cut_at AND (finished_at, id) > (:after_at, :after_id)"
 _UP_TO = f"{_IN_CHUNK} AND (finished_at, id) <= (:last_at, :last_id)"
@@ -89,8 +87,7 @@ def _last_of_chunk(
 
 def _begin(store: Store, connection: Connection, run: BulkRun, total: int) -> None:
     """All of it is there: go on, or let a person look where it is not what they were shown."""
-    drift = 0 if run.expected is None else abs(total - run.expected)
-    drifted = run.expected is not None and drift > max(DRIFT, run.expected * DRIFT_SHARE)
+    drifted = run.expected is not None and total != run.expected
     runs.write(
         store,
         connection,

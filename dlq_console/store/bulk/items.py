@@ -53,6 +53,12 @@ class Refusal(StrEnum):
     SUPERSEDED = "superseded"
     #: A newer event of its entity exists and its kind asks a person.
     STALE = "stale"
+    #: Somebody else sees to it already.
+    ASSIGNED = "assigned"
+    #: Whoever should see to it may not see its account, or may not log in any more.
+    NOT_ALLOWED = "not_allowed"
+    #: It would have more than an event may have.
+    TOO_MANY_TAGS = "too_many_tags"
     #: Let go, and then discarded by somebody.
     DISCARDED = "discarded"
     #: Let go, and then taken back by somebody.

@@ -1,35 +1,34 @@
 """What would a bulk run do? Counted before it begins: how many events, of which sorts, and what stands in their way.
 
-The newest LOOK events of the selection are looked at by one statement that groups them; where the selection is larger, the
-figures are those of that part and say so. What costs several looks per event is asked of the newest CLOSE_LOOK only.
+The newest LOOK events of the selection are read and grouped by one statement; where the selection is larger, the figures are
+those of that part and say so, and the rest is only counted. What costs several looks per event is asked of fewer.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row
 
+from dlq_console.store.bulk import close_looks
+from dlq_console.store.bulk.close_looks import CLOSE_LOOK, Asked, KindFacts
+from dlq_console.store.bulk.desk_items import sight_of
 from dlq_console.store.bulk.items import Refusal
-from dlq_console.store.bulk.releasing import Rule
-from dlq_console.store.bulk.selections import Selection, Walk, walk
+from dlq_console.store.bulk.selections import Selection, Walk, rest_of, walk
 from dlq_console.store.events import read_time
-from dlq_console.store.lanes import IS_FIRST
-from dlq_console.store.queries.counts import ZERO, Count
+from dlq_console.store.people.roles import Permission
+from dlq_console.store.queries.counts import CAP, ZERO, Count
 from dlq_console.store.queries.routes import prepared
 from dlq_console.store.scope_names import method_name
-from dlq_console.store.states import Reason, Status
+from dlq_console.store.states import Action, Reason
 from dlq_console.store.store import Store
-from dlq_console.store.succession import has_newer
 
-#: Events that are counted and grouped.
-LOOK = 10_000
-#: Events of which a newer one, or an earlier one of their lane, is looked for.
-CLOSE_LOOK = 500
+#: Events that are grouped; those behind them are only counted.
+LOOK = 3_000
 #: Events that are shown.
 SAMPLE = 10
 #: Groups of each sort that are told.
@@ -37,7 +36,30 @@ MOST_PARTS = 20
 #: Characters of an error.
 LABEL_LIMIT = 200
 
-_IN_DOUBT = f"(reason = '{Reason.IN_DOUBT}' OR doubts > 0)"
+#: What is looked at, as narrow as it can be.
+_COLUMNS = f"""id, finished_at, kind, account, fingerprint, (status = 'dead') AS is_dead,
+    (status = 'dead' AND (reason = '{Reason.IN_DOUBT}' OR doubts > 0)) AS in_doubt,
+    (status = 'dead' AND ({{too_old}})) AS too_old, (status = 'dead' AND lane IS NOT NULL) AS in_lane"""
+#: The first part names the types of all.
+_FIGURES = f"""
+WITH f AS MATERIALIZED ({{walk}})
+SELECT 'sort' AS part, kind, account, CAST(NULL AS text) AS fingerprint, count(*) AS number, CAST(0 AS bigint) AS id,
+    count(*) FILTER (WHERE is_dead) AS dead, count(*) FILTER (WHERE in_doubt) AS in_doubt,
+    count(*) FILTER (WHERE too_old) AS too_old, count(*) FILTER (WHERE in_lane) AS in_lanes, CAST(NULL AS {{{{time}}}}) AS at
+FROM f WHERE matches GROUP BY kind, account
+UNION ALL SELECT * FROM (
+    SELECT 'error', NULL, NULL, fingerprint, count(*) AS number, max(id), 0, 0, 0, 0, CAST(NULL AS {{{{time}}}}) FROM f
+    WHERE matches GROUP BY fingerprint ORDER BY number DESC, fingerprint LIMIT {MOST_PARTS}
+) AS errors
+UNION ALL SELECT * FROM (
+    SELECT 'newest', NULL, NULL, NULL, 0, id, 0, 0, 0, 0, finished_at FROM f
+    WHERE matches ORDER BY finished_at DESC, id DESC LIMIT {CLOSE_LOOK}
+) AS newest
+UNION ALL SELECT * FROM (
+    SELECT 'last', NULL, NULL, NULL, 0, id, 0, 0, 0, 0, finished_at FROM f ORDER BY finished_at, id LIMIT 1
+) AS last
+UNION ALL SELECT 'gave up', NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, CAST(NULL AS {{{{time}}}}) FROM f WHERE gave_up
+"""
 _CLOSED = """
 SELECT type, name FROM {scope} WHERE closed_until > {now} AND type IN ('account', 'method', 'provider')
 """
@@ -61,7 +83,7 @@ class Facts:
         looked: how many of them the other figures are about.
         refused: cause -> how many would not be let go.
         warned: `too_old`, `blocked`, `breaker_open` -> how many would be let go, and would be late or wait.
-        close_look: how many events the figures about newer events and lanes are about; None where about all.
+        close_look: how many events the figures about single events (newer ones, lanes, desks) are about; None where all.
         sample_ids: the newest of them.
     """
 
@@ -79,15 +101,6 @@ class Facts:
 NOTHING = Facts(refused={}, warned={})
 
 
-@dataclass(frozen=True, slots=True)
-class KindFacts:
-    """What is known about a kind: its rule, the age from which it is too old (seconds), and its provider."""
-
-    rule: Rule
-    max_age: float | None = None
-    provider: str | None = None
-
-
 def now(store: Store) -> datetime:
     """The present moment, as the database tells it."""
     with store.read() as connection:
@@ -96,40 +109,29 @@ def now(store: Store) -> datetime:
     return moment
 
 
-def facts(store: Store, selection: Selection, kinds: Mapping[str, KindFacts], *, careful: bool) -> Facts:
-    """What a run over the selection would meet.
-
-    Args:
-        store: the store.
-        selection: which events.
-        kinds: what is known about every kind that has anything to say.
-        careful: they would run again, so that doubts, newer events, age, lanes and doors matter.
-    """
+def facts(store: Store, selection: Selection, asked: Asked) -> Facts:
+    """What a run over the selection would meet."""
     with store.read() as connection:
-        found = walk(store, connection, selection, LOOK)
+        too_old, values = _too_old(asked.kinds)
+        found = walk(store, connection, selection, _COLUMNS.format(too_old=too_old), LOOK)
         if found is None:
             return NOTHING
-        told = _told(store, connection, found, kinds)
+        found = replace(found, parameters=found.parameters | values)
+        told = _told(store, connection, found)
         looked = sum(row.number for row in told.sorts)
-        dead = [row for row in told.sorts if row.status == Status.DEAD]
-        refused = Counter({str(Refusal.NOT_DEAD): looked - sum(row.number for row in dead)})
-        warned: Counter[str] = Counter()
-        close_look = None
-        if careful:
-            refused[Refusal.IN_DOUBT] = sum(row.in_doubt for row in dead)
-            warned["too_old"] = sum(row.too_old for row in dead)
-            warned["breaker_open"] = _behind_doors(store, connection, dead, kinds)
-            close_look = _look_closely(store, connection, found, kinds, dead, refused, warned)
+        refused, warned = _by_sorts(store, connection, told.sorts, asked)
+        close = close_looks.questions(asked, told.sorts)
+        refused_too, warned_too = close_looks.answer(store, connection, told.newest, close)
         return Facts(
-            count=Count(min(looked, LOOK), told.gave_up or looked > LOOK),
+            count=_count(store, connection, found, told, looked),
             looked=looked,
             by_kind=_parts(told.sorts, "kind"),
             by_account=_parts(told.sorts, "account"),
             by_error=_labelled(store, connection, told.errors),
-            refused={cause: number for cause, number in refused.items() if number},
-            warned={cause: number for cause, number in warned.items() if number},
-            close_look=close_look,
-            sample_ids=told.sample,
+            refused=+(refused + refused_too),
+            warned=+(warned + warned_too),
+            close_look=CLOSE_LOOK if close and looked > CLOSE_LOOK else None,
+            sample_ids=told.newest[:SAMPLE],
         )
 
 
@@ -137,38 +139,56 @@ def facts(store: Store, selection: Selection, kinds: Mapping[str, KindFacts], *,
 class _Told:
     """What one look at the selection tells."""
 
-    #: One row per kind, account and status.
+    #: One row per kind and account.
     sorts: list[Row[Any]]
     #: One row for each of the most frequent causes.
     errors: list[Row[Any]]
-    sample: tuple[int, ...]
+    #: The newest events, newest first.
+    newest: tuple[int, ...]
+    #: The oldest one that was looked at; none where nothing was.
+    last: Row[Any] | None
     gave_up: bool
 
 
-def _told(store: Store, connection: Connection, found: Walk, kinds: Mapping[str, KindFacts]) -> _Told:
-    too_old, parameters = _too_old(kinds)
-    # The first part names the types of all.
-    sql = f"""
-WITH f AS MATERIALIZED ({found.sql}), matched AS (SELECT * FROM f WHERE gave_up = 0)
-SELECT 'sort' AS part, kind, account, status, CAST(NULL AS text) AS fingerprint, count(*) AS number,
-    CAST(0 AS bigint) AS id, count(*) FILTER (WHERE {_IN_DOUBT}) AS in_doubt, count(*) FILTER (WHERE {too_old}) AS too_old,
-    count(*) FILTER (WHERE lane IS NOT NULL) AS in_lanes
-FROM matched GROUP BY kind, account, status
-UNION ALL SELECT * FROM (
-    SELECT 'error', NULL, NULL, NULL, fingerprint, count(*) AS number, max(id), 0, 0, 0 FROM matched
-    GROUP BY fingerprint ORDER BY number DESC, fingerprint LIMIT {MOST_PARTS}
-) AS errors
-UNION ALL SELECT * FROM (
-    SELECT 'sample', NULL, NULL, NULL, NULL, 0, id, 0, 0, 0 FROM matched ORDER BY finished_at DESC, id DESC LIMIT {SAMPLE}
-) AS sample
-UNION ALL SELECT 'gave up', NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0 FROM f WHERE gave_up = 1
-"""
-    parameters |= found.parameters
+def _told(store: Store, connection: Connection, found: Walk) -> _Told:
     parts: defaultdict[str, list[Row[Any]]] = defaultdict(list)
-    for row in connection.execute(prepared(store, sql, parameters), parameters):
+    statement = prepared(store, _FIGURES.format(walk=found.sql), found.parameters)
+    for row in connection.execute(statement, found.parameters):
         parts[row.part].append(row)
-    sample = tuple(row.id for row in parts["sample"])
-    return _Told(parts["sort"], parts["error"], sample, bool(parts["gave up"]))
+    newest = sorted(parts["newest"], key=lambda row: (row.at, row.id), reverse=True)
+    return _Told(
+        sorts=parts["sort"],
+        errors=parts["error"],
+        newest=tuple(row.id for row in newest),
+        last=parts["last"][0] if parts["last"] else None,
+        gave_up=bool(parts["gave up"]),
+    )
+
+
+def _count(store: Store, connection: Connection, found: Walk, told: _Told, looked: int) -> Count:
+    """How many there are: what was looked at, and where that is not all, what is counted behind it."""
+    if found.route is None or looked < LOOK or told.last is None:
+        return Count(looked, told.gave_up)
+    rest = f"SELECT count(*) FROM ({rest_of(found, CAP - looked + 1)}) AS rest"
+    parameters = found.parameters | {"after_at": read_time(told.last.at), "after_id": told.last.id}
+    number = looked + int(connection.execute(prepared(store, rest, parameters), parameters).scalar_one())
+    return Count(min(number, CAP), number > CAP)
+
+
+def _by_sorts(
+    store: Store, connection: Connection, sorts: Sequence[Row[Any]], asked: Asked
+) -> tuple[Counter[str], Counter[str]]:
+    """What kinds, accounts and the events themselves say: how many are refused, and how many are warned about."""
+    refused: Counter[str] = Counter({Refusal.NOT_DEAD: sum(row.number - row.dead for row in sorts)})
+    if asked.action == Action.REPROCESS:
+        refused[Refusal.IN_DOUBT] = sum(row.in_doubt for row in sorts)
+        behind = _behind_doors(store, connection, sorts, asked.kinds)
+        return refused, Counter({"too_old": sum(row.too_old for row in sorts), "breaker_open": behind})
+    if asked.action == Permission.ASSIGN and asked.arguments:
+        sight = sight_of(store, connection, asked.arguments["to"])
+        unseen = [row.dead for row in sorts if sight is not None and row.account not in sight]
+        refused[Refusal.NOT_ALLOWED] = sum(unseen)
+    return refused, Counter()
 
 
 def _too_old(kinds: Mapping[str, KindFacts]) -> tuple[str, dict[str, Any]]:
@@ -183,10 +203,10 @@ def _too_old(kinds: Mapping[str, KindFacts]) -> tuple[str, dict[str, Any]]:
 
 
 def _behind_doors(
-    store: Store, connection: Connection, rows: list[Row[Any]], kinds: Mapping[str, KindFacts]
+    store: Store, connection: Connection, rows: Sequence[Row[Any]], kinds: Mapping[str, KindFacts]
 ) -> int:
     closed = {(row.type, row.name) for row in connection.execute(store.statement(_CLOSED))}
-    return sum(row.number for row in rows if closed & _doors(row, kinds.get(row.kind)))
+    return sum(row.dead for row in rows if closed & _doors(row, kinds.get(row.kind)))
 
 
 def _doors(row: Row[Any], known: KindFacts | None) -> set[tuple[str, str]]:
@@ -194,42 +214,6 @@ def _doors(row: Row[Any], known: KindFacts | None) -> set[tuple[str, str]]:
     if known is not None and known.provider is not None:
         doors.add(("provider", known.provider))
     return doors
-
-
-def _look_closely(
-    store: Store,
-    connection: Connection,
-    found: Walk,
-    kinds: Mapping[str, KindFacts],
-    rows: list[Row[Any]],
-    refused: Counter[str],
-    warned: Counter[str],
-) -> int | None:
-    """Count what is overtaken or has to wait in its lane; returns among how many, None for among all."""
-    asking = {name: known.rule for name, known in kinds.items() if known.rule.in_the_way}
-    concerned = sum(row.number for row in rows if row.kind in asking)
-    for rule in dict.fromkeys(asking[row.kind] for row in rows if row.kind in asking):
-        names = [name for name, its in asking.items() if its == rule]
-        condition = f"o.kind IN :names_list AND {has_newer(rule.in_the_way)}"
-        refused[rule.cause] += _among(store, connection, found, condition, "o", {"names_list": names})
-    in_lanes = sum(row.in_lanes for row in rows)
-    if in_lanes:
-        condition = f"e.lane IS NOT NULL AND NOT {IS_FIRST}"
-        warned["blocked"] = _among(store, connection, found, condition, "e", {})
-    looked = sum(row.number for row in rows)
-    return CLOSE_LOOK if (concerned or in_lanes) and looked > CLOSE_LOOK else None
-
-
-def _among(
-    store: Store, connection: Connection, found: Walk, condition: str, alias: str, values: dict[str, Any]
-) -> int:
-    few = f"SELECT id FROM ({found.sql}) AS f WHERE id IS NOT NULL LIMIT {CLOSE_LOOK}"
-    sql = f"""
-SELECT count(*) FROM ({few}) AS few JOIN {{event}} {alias} ON {alias}.id = few.id
-WHERE {alias}.status = 'dead' AND {condition}
-"""
-    parameters = found.parameters | values
-    return int(connection.execute(prepared(store, sql, parameters), parameters).scalar_one())
 
 
 def _parts(rows: list[Row[Any]], column: str) -> tuple[Part, ...]:

@@ -15,9 +15,10 @@ from sqlalchemy import Connection
 
 from dlq_console.store.acts import PUT_ASIDE, PUT_BACK
 from dlq_console.store.bulk import items, runs
+from dlq_console.store.bulk.desk_items import put_on_desk
 from dlq_console.store.bulk.items import ItemState, Refusal
 from dlq_console.store.bulk.pace import CHUNK_POSTGRES, CHUNK_SQLITE, allowance, used_up_until
-from dlq_console.store.bulk.runs import BulkRun, RunState
+from dlq_console.store.bulk.runs import DESK_ACTIONS, EVENT_ACTIONS, BulkRun, RunState
 from dlq_console.store.bulk.selections import as_ids, ids_sql
 from dlq_console.store.claim_sql import ACCOUNT_OPEN, BULK
 from dlq_console.store.lanes import promote
@@ -28,8 +29,12 @@ from dlq_console.store.succession import has_newer
 #: Items behind the head of the run among which those of open accounts are looked for.
 LOOK_AHEAD = 5_000
 
-#: Those of closed accounts stay dead, where pause and cancel reach them, instead of filling the window.
 _AHEAD = f"""
+SELECT event_id, epoch FROM {{bulk_item}} WHERE bulk_id = :id AND state = '{ItemState.WAITING}'
+ORDER BY position, event_id LIMIT :limit
+"""
+#: Those of closed accounts stay dead, where pause and cancel reach them, instead of filling the window.
+_AHEAD_AND_OPEN = f"""
 SELECT a.event_id, a.epoch FROM (
     SELECT event_id, epoch, position FROM {{bulk_item}} WHERE bulk_id = :id AND state = '{ItemState.WAITING}'
     ORDER BY position, event_id LIMIT {LOOK_AHEAD}
@@ -108,28 +113,45 @@ def release(store: Store, run_id: int, rule: Callable[[str], Rule]) -> Released:
 def _release(
     store: Store, connection: Connection, run: BulkRun, limit: int, rule: Callable[[str], Rule]
 ) -> Released:
-    ahead = connection.execute(store.statement(_AHEAD), {"id": run.id, "limit": limit}).all()
-    facts = _locked(store, connection, [row.event_id for row in ahead])
-    refusals = {row.event_id: why_not(facts.get(row.event_id), row.epoch, run.action) for row in ahead}
-    if run.action == Action.REPROCESS:
+    # What is only put aside or on a desk waits for nobody.
+    runs_again = run.action == Action.REPROCESS
+    look = store.statement(_AHEAD_AND_OPEN if runs_again else _AHEAD)
+    ahead = connection.execute(look, {"id": run.id, "limit": limit}).all()
+    facts = _looked_at(store, connection, run, [row.event_id for row in ahead])
+    refusals: dict[int, Refusal | None] = {
+        row.event_id: why_not(facts.get(row.event_id), row.epoch, run.action) for row in ahead
+    }
+    if runs_again:
         _refuse_overtaken(store, connection, facts, refusals, rule)
+    if run.action in DESK_ACTIONS:
+        possible = {
+            event_id: facts[event_id].account for event_id, cause in refusals.items() if cause is None
+        }
+        refusals |= put_on_desk(store, connection, run, possible)
     going = [facts[event_id] for event_id, cause in refusals.items() if cause is None]
     _refuse(store, connection, run, refusals)
     refused = len(refusals) - len(going)
-    if run.action == Action.DISCARD:
-        _put_aside(store, connection, run, going)
-        columns: dict[str, Any] = {"succeeded": run.succeeded + len(going)}
-    else:
-        _put_back(store, connection, run, going, rule)
-        columns = {
-            "released": run.released + len(going),
-            "stage_released": run.stage_released + len(going),
-        }
-    _promote(store, connection, going)
-    _record(store, connection, run, going)
+    if run.action in EVENT_ACTIONS:
+        _change_events(store, connection, run, going, rule)
+    state = ItemState.RELEASED if runs_again else ItemState.SUCCEEDED
+    items.mark(store, connection, run.id, [each.id for each in going], was=ItemState.WAITING, state=state)
+    columns: dict[str, Any] = {state: getattr(run, state) + len(going)}
+    if runs_again:
+        columns["stage_released"] = run.stage_released + len(going)
     columns |= {"refused": run.refused + refused, "released_at": used_up_until(run, len(going))}
     runs.write(store, connection, run.id, **columns)
     return Released(len(going), tuple(sorted({each.account for each in going})), refused)
+
+
+def _change_events(
+    store: Store, connection: Connection, run: BulkRun, going: list[Facts], rule: Callable[[str], Rule]
+) -> None:
+    if run.action == Action.DISCARD:
+        _change(store, connection, run, [each.id for each in going], PUT_ASIDE, {})
+    else:
+        _put_back(store, connection, run, going, rule)
+    _promote(store, connection, going)
+    _record(store, connection, run, going)
 
 
 def why_not(facts: Facts | None, frozen_epoch: int, action: str) -> Refusal | None:
@@ -138,6 +160,9 @@ def why_not(facts: Facts | None, frozen_epoch: int, action: str) -> Refusal | No
         return Refusal.GONE
     if facts.status != Status.DEAD:
         return Refusal.NOT_DEAD
+    if action in DESK_ACTIONS:
+        # That somebody has tried it meanwhile does not matter here: it is still dead.
+        return None
     if facts.lease_epoch != frozen_epoch:
         return Refusal.CHANGED
     if action == Action.REPROCESS and (facts.reason == Reason.IN_DOUBT or facts.doubts):
@@ -145,9 +170,11 @@ def why_not(facts: Facts | None, frozen_epoch: int, action: str) -> Refusal | No
     return None
 
 
-def _locked(store: Store, connection: Connection, event_ids: Sequence[int]) -> dict[int, Facts]:
-    # On SQLite a transaction is the only writer anyway.
-    lock = "" if store.sqlite else "ORDER BY id FOR NO KEY UPDATE"
+def _looked_at(
+    store: Store, connection: Connection, run: BulkRun, event_ids: Sequence[int]
+) -> dict[int, Facts]:
+    """The events, locked where they will be changed. On SQLite a transaction is the only writer anyway."""
+    lock = "" if store.sqlite or run.action in DESK_ACTIONS else "ORDER BY id FOR NO KEY UPDATE"
     read = store.statement(f"{_FACTS} {ids_sql(store, 'event_ids')} {lock}")
     rows = connection.execute(read, {"event_ids": as_ids(event_ids)})
     return {row.id: Facts(*row) for row in rows}
@@ -200,13 +227,6 @@ def _put_back(
     ids = [each.id for each in going]
     wake = store.statement(f"{_WAKE} {ids_sql(store, 'event_ids')}")
     connection.execute(wake, {"event_ids": as_ids(ids)})
-    items.mark(store, connection, run.id, ids, was=ItemState.WAITING, state=ItemState.RELEASED)
-
-
-def _put_aside(store: Store, connection: Connection, run: BulkRun, going: list[Facts]) -> None:
-    ids = [each.id for each in going]
-    _change(store, connection, run, ids, PUT_ASIDE, {})
-    items.mark(store, connection, run.id, ids, was=ItemState.WAITING, state=ItemState.SUCCEEDED)
 
 
 def _change(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from enum import StrEnum
@@ -16,13 +17,18 @@ from dlq_console.store.bulk.selections import Selection, chosen_sql, from_query,
 from dlq_console.store.cursors import MAX_ID
 from dlq_console.store.events import read_time
 from dlq_console.store.origins import origin_of
+from dlq_console.store.people.roles import Permission
 from dlq_console.store.queries.counts import ZERO, Count
 from dlq_console.store.queries.routes import Accounts, prepared
 from dlq_console.store.states import Action
 from dlq_console.store.store import Store
 
+#: What changes the events themselves.
+EVENT_ACTIONS = (Action.REPROCESS, Action.DISCARD)
+#: What is put on the desk of events, and leaves them as they are.
+DESK_ACTIONS = (Permission.ASSIGN, Permission.TAG, Permission.SNOOZE)
 #: What can be done to many events at once.
-ACTIONS = (Action.REPROCESS, Action.DISCARD)
+ACTIONS = (*EVENT_ACTIONS, *DESK_ACTIONS)
 #: Runs that are listed.
 MOST_LISTED = 200
 
@@ -67,6 +73,7 @@ class BulkRun:
     """One run.
 
     Attributes:
+        arguments: of the action, by name; empty where it takes none.
         filter: what it selected, as a query string; None where the events were chosen one by one.
         accounts: those that whoever asked may act upon; None for all.
         expected: how many the preview counted; None without one, or where it did not count to the end.
@@ -85,6 +92,7 @@ class BulkRun:
 
     id: int
     action: str
+    arguments: Mapping[str, Any]
     filter: str | None
     accounts: Accounts
     actor: str
@@ -158,9 +166,9 @@ COLUMNS = ", ".join(f'"{field.name}"' for field in fields(BulkRun) if field.name
 _ALL = f"{COLUMNS}, {{now}} AS now"
 
 INSERT = f"""
-INSERT INTO {{bulk_run}} (action, filter, accounts, selection_token, actor, via, address, note, state, created_at, cut_at,
+INSERT INTO {{bulk_run}} (action, arguments, filter, accounts, selection_token, actor, via, address, note, state, created_at, cut_at,
     expected, rate, "window", stages, stop_share)
-VALUES (:action, :filter, :accounts, :selection_token, :actor, :via, :address, :note, '{RunState.FREEZING}', {{now}}, :cut_at, :expected,
+VALUES (:action, :arguments, :filter, :accounts, :selection_token, :actor, :via, :address, :note, '{RunState.FREEZING}', {{now}}, :cut_at, :expected,
     :rate, :window, :stages, :stop_share)
 ON CONFLICT (selection_token) DO NOTHING RETURNING id
 """
@@ -202,7 +210,7 @@ def insert(store: Store, selection: Selection, values: dict[str, Any]) -> int:
     Args:
         store: the store.
         selection: which events it concerns.
-        values: its columns action, selection_token, actor, note, expected, rate, window, stages and stop_share.
+        values: its columns action, arguments, selection_token, actor, note, expected, rate, window, stages and stop_share.
     """
     via, address = origin_of(values["actor"])
     row = values | {
@@ -212,6 +220,7 @@ def insert(store: Store, selection: Selection, values: dict[str, Any]) -> int:
         "accounts": None if selection.accounts is None else json.dumps(selection.accounts),
         "cut_at": selection.cut_at,
         "stages": json.dumps(values["stages"]) if values["stages"] else None,
+        "arguments": json.dumps(values["arguments"]) if values["arguments"] else None,
     }
     with store.write() as connection:
         made = connection.execute(store.statement(INSERT), row).scalar()
@@ -219,7 +228,17 @@ def insert(store: Store, selection: Selection, values: dict[str, Any]) -> int:
             return int(connection.execute(store.statement(SAME_SELECTION), row).scalar_one())
         if selection.flt is None:
             _freeze_chosen(store, connection, made, selection)
-        _record(store, connection, made, row["filter"], "start", row["actor"], row["note"], row["action"])
+        _record(
+            store,
+            connection,
+            made,
+            row["filter"],
+            "start",
+            row["actor"],
+            row["note"],
+            row["action"],
+            after=row["arguments"],
+        )
     return int(made)
 
 
@@ -290,6 +309,7 @@ def _record(
     actor: str,
     note: str | None,
     action: str,
+    after: str | None = None,
 ) -> None:
     acts.record(
         store,
@@ -298,6 +318,7 @@ def _record(
         action=f"bulk_{verb}",
         subject=f"{action} {run_id}",
         note=note,
+        after=after,
         bulk_id=run_id,
         # The run itself needs it as it is; what people searched for may be somebody's number.
         filter_=flt and redact_text(flt),
@@ -309,6 +330,7 @@ def _run(row: RowMapping) -> BulkRun:
     accounts, stages = values["accounts"], values["stages"]
     values["accounts"] = None if accounts is None else tuple(json.loads(accounts))
     values["stages"] = tuple(json.loads(stages)) if stages else ()
+    values["arguments"] = json.loads(values["arguments"] or "{}")
     return BulkRun(**values)
 
 

@@ -13,16 +13,15 @@ from sqlalchemy import Connection
 
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.queries.narrowing import narrowed
-from dlq_console.store.queries.routes import Accounts, route_for
+from dlq_console.store.queries.routes import Accounts, Route, route_for
 from dlq_console.store.states import Status
 from dlq_console.store.store import Store
 
 #: Events that may be chosen one by one; more are chosen by a filter.
 MOST_CHOSEN = 1_000
 
-#: What a preview looks at.
-FACTS = "id, kind, account, fingerprint, status, reason, doubts, lane, created_at, finished_at"
-_TYPES = {"id": "bigint", "doubts": "integer", "created_at": "{time}", "finished_at": "{time}"}
+#: Of rows that are known to match, and of walks that come to their end.
+_SURE = "(1 = 1) AS matches, (1 = 0) AS gave_up"
 _UNTIL_CUT = "finished_at <= :cut_at"
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -47,10 +46,15 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """SQL that yields FACTS of the events of a selection, and its parameters."""
+    """SQL that yields events of a selection, and its parameters.
+
+    A row belongs to it where `matches` holds; one of which `gave_up` holds says that there are more than were looked at.
+    `route` is there where the walk checks nothing and can be gone on with.
+    """
 
     sql: str
     parameters: dict[str, Any]
+    route: Route | None = None
 
 
 def ids_sql(store: Store, name: str) -> str:
@@ -90,29 +94,42 @@ def from_query(text: str) -> EventFilter:
     return EventFilter.parse(parse_qs(text))
 
 
-def walk(store: Store, connection: Connection, selection: Selection, reach: int) -> Walk | None:
-    """SQL that yields FACTS of the newest events of a selection, `reach` and one at most; None where there can be none.
+def walk(store: Store, connection: Connection, selection: Selection, columns: str, reach: int) -> Walk | None:
+    """SQL that yields the newest events of a selection in no order; None where there can be none.
 
-    Where some rows fail a check, fewer may be looked at; a row whose `gave_up` is 1 and whose `id` is NULL says so.
+    Args:
+        store: the store.
+        connection: its transaction.
+        selection: which events.
+        columns: of the event table, and expressions over them, with `id` and `finished_at` among them.
+        reach: most rows. Where some may fail a check, the list says how many are looked at.
     """
     if selection.flt is None:
         condition, parameters = chosen_sql(store, selection)
-        return Walk(f"SELECT {FACTS}, 0 AS gave_up FROM {{event}} WHERE {condition}", parameters)
+        return Walk(f"SELECT {columns}, {_SURE} FROM {{event}} WHERE {condition}", parameters)
     route = route_for(store, selection.flt, selection.accounts, only=Status.DEAD)
     if route is None:
         return None
     route = narrowed(store, connection, route)
     parameters = route.parameters | {"cut_at": selection.cut_at}
     if not route.checked:
-        rows = route.rows(FACTS, reach + 1, beyond=_UNTIL_CUT)
-        return Walk(f"SELECT {FACTS}, 0 AS gave_up FROM ({rows}) AS w", parameters)
-    rows = route.numbered_rows("id, finished_at", beyond=_UNTIL_CUT)
-    patience, facts = route.patience(), ", ".join(f"e.{name}" for name in FACTS.split(", "))
-    nothing = ", ".join(f"CAST(NULL AS {_TYPES.get(name, 'text')})" for name in FACTS.split(", "))
-    # Which walk gave up does not matter, only that one did.
-    sql = f"""SELECT {facts}, 0 AS gave_up FROM ({rows}) AS w JOIN {{event}} e ON e.id = w.id WHERE w.matches
-        UNION ALL SELECT {nothing}, 1 FROM (SELECT place FROM ({rows}) AS w WHERE place = {patience} LIMIT 1) AS s"""
+        rows = route.rows(f"{columns}, {_SURE}", reach, beyond=_UNTIL_CUT)
+        return Walk(rows, parameters, route)
+    gave_up = f"(place = {route.patience()}) AS gave_up"
+    if route.source == "{event}":
+        rows = route.numbered_rows(columns, beyond=_UNTIL_CUT)
+        return Walk(f"SELECT w.*, {gave_up} FROM ({rows}) AS w", parameters)
+    # What it walks holds no more than the columns for checks.
+    rows = route.numbered_rows("id AS walked_id", beyond=_UNTIL_CUT)
+    sql = f"SELECT {columns}, matches, {gave_up} FROM ({rows}) AS w JOIN {{event}} ON id = walked_id"
     return Walk(sql, parameters)
+
+
+def rest_of(found: Walk, reach: int) -> str:
+    """SQL that yields up to `reach` ids of a selection behind the event `(:after_at, :after_id)`, of a walk that checks nothing."""
+    assert found.route is not None, "a walk that checks has no rest"  # noqa: S101 - tells the type checker
+    beyond = f"{_UNTIL_CUT} AND (finished_at, id) < (:after_at, :after_id)"
+    return found.route.rows("id, finished_at", reach, beyond=beyond)
 
 
 def chosen_sql(store: Store, selection: Selection) -> tuple[str, dict[str, Any]]:

@@ -5,7 +5,7 @@ The functions that write take the transaction of their caller and write their au
 """
 
 from dlq_console.store.desk.groups import assign_group, group_marks, set_playbook
-from dlq_console.store.desk.reading import account_of, assignable, marks, notes, sees_account
+from dlq_console.store.desk.reading import account_of, accounts_of, assignable, marks, notes, sees_account
 from dlq_console.store.desk.values import (
     MAX_NOTE,
     MAX_TAG,
@@ -20,7 +20,15 @@ from dlq_console.store.desk.values import (
     clean_tags,
     read_assignment,
 )
-from dlq_console.store.desk.writing import add_note, assign, carry_over, change_tags, snooze
+from dlq_console.store.desk.writing import (
+    add_note,
+    assign,
+    carry_over,
+    change_tags,
+    held_by,
+    snooze,
+    tags_of,
+)
 
 __all__ = [
     "MAX_NOTE",
@@ -34,6 +42,7 @@ __all__ = [
     "Marks",
     "Note",
     "account_of",
+    "accounts_of",
     "add_note",
     "assign",
     "assign_group",
@@ -42,10 +51,12 @@ __all__ = [
     "change_tags",
     "clean_tags",
     "group_marks",
+    "held_by",
     "marks",
     "notes",
     "read_assignment",
     "sees_account",
     "set_playbook",
     "snooze",
+    "tags_of",
 ]

@@ -13,9 +13,10 @@ from dlq_console.store.desk.values import (
     Assignment,
     Change,
     GroupMarks,
+    unknown_person,
     write_assignment,
 )
-from dlq_console.store.desk.writing import KNOWN_PERSON, unknown_person
+from dlq_console.store.desk.writing import KNOWN_PERSON
 from dlq_console.store.events import read_time
 from dlq_console.store.people.roles import Permission
 from dlq_console.store.queries.routes import prepared

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sqlalchemy import Connection
+
 from dlq_console.store.cursors import MAX_ID
-from dlq_console.store.desk.values import NO_MARKS, Marks, Note
+from dlq_console.store.desk.values import NO_MARKS, Marks, Note, unknown_person
 from dlq_console.store.events import read_time
 from dlq_console.store.people.rows import known_time, read_accounts
-from dlq_console.store.queries.routes import prepared
+from dlq_console.store.queries.routes import Accounts, prepared
 from dlq_console.store.store import Store
 
 #: Most notes that are read for one event; the newest ones.
@@ -30,6 +32,7 @@ NOTES = f"SELECT id, at, actor, text FROM {{note}} WHERE event_id = :id ORDER BY
 PEOPLE = f"SELECT name, accounts FROM {{users}} WHERE disabled_at IS NULL ORDER BY name LIMIT {MAX_PEOPLE}"
 ACCOUNT = "SELECT account FROM {event} WHERE id = :id"
 PERSON = "SELECT accounts FROM {users} WHERE name = :name"
+MAY_LOG_IN = f"{PERSON} AND disabled_at IS NULL"
 
 
 def marks(store: Store, event_ids: Sequence[int]) -> dict[int, Marks]:
@@ -84,6 +87,19 @@ def sees_account(store: Store, name: str, account: str) -> bool:
     with store.read() as connection:
         row = connection.execute(store.statement(PERSON), {"name": name}).one_or_none()
     return row is None or _sees(row.accounts, account)
+
+
+def accounts_of(store: Store, connection: Connection, name: str) -> Accounts:
+    """The accounts that a person sees, None for all; nobody changes that before this transaction ends.
+
+    Raises:
+        PayloadRefused: nobody of that name may log in.
+    """
+    look = MAY_LOG_IN if store.sqlite else f"{MAY_LOG_IN} FOR SHARE"
+    row = connection.execute(store.statement(look), {"name": name}).one_or_none()
+    if row is None:
+        raise unknown_person(name)
+    return read_accounts(row.accounts)
 
 
 def _sees(cell: str | None, account: str) -> bool:

@@ -99,6 +99,11 @@ def clean_tags(tags: Iterable[object]) -> tuple[str, ...]:
     return cleaned
 
 
+def unknown_person(name: str | None) -> PayloadRefused:
+    """What is said where nobody of that name could see to it."""
+    return PayloadRefused(f"to: there is no user {name} who may log in; choose another one.")
+
+
 def too_many_tags() -> PayloadRefused:
     """What is said where an event would have too many."""
     return PayloadRefused(f"tags: an event has at most {MAX_TAGS}; remove some first.")

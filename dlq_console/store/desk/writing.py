@@ -12,13 +12,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
-from dlq_console.errors import PayloadRefused
-from dlq_console.store.acts import record, record_many
+from dlq_console.store.acts import Record, record, record_many
 from dlq_console.store.desk.values import (
     MAX_TAGS,
     Assignment,
     Change,
     too_many_tags,
+    unknown_person,
     write_assignment,
     write_time,
 )
@@ -75,9 +75,17 @@ RETURNING id
 
 
 def assign(
-    store: Store, connection: Connection, event_ids: Sequence[int], to: Assignment, *, actor: str
+    store: Store,
+    connection: Connection,
+    event_ids: Sequence[int],
+    to: Assignment,
+    *,
+    actor: str,
+    told: Record | None = None,
 ) -> dict[int, Change[Assignment]]:
     """Let somebody, or nobody, see to events; events that do not exist are left out of the answer.
+
+    `told` is what each audit row says besides.
 
     Raises:
         PayloadRefused: nobody of that name may log in.
@@ -91,7 +99,7 @@ def assign(
     if moved and _execute(store, connection, ASSIGN, moved, **written).rowcount != len(moved):
         raise unknown_person(to.assignee)
     texts = {key: Change(write_assignment(one.before), write_assignment(to)) for key, one in changes.items()}
-    _record(store, connection, actor, Permission.ASSIGN, moved, texts)
+    _record(store, connection, actor, Permission.ASSIGN, moved, texts, told)
     return changes
 
 
@@ -103,6 +111,7 @@ def change_tags(
     add: Sequence[str],
     remove: Sequence[str] | None,
     actor: str,
+    told: Record | None = None,
 ) -> dict[int, Change[tuple[str, ...]]]:
     """Stick tags to events and take tags off; events that do not exist are left out of the answer.
 
@@ -113,25 +122,35 @@ def change_tags(
         add: tags as `clean_tags` makes them.
         remove: the same; None takes off all that are not added.
         actor: who.
+        told: what each audit row says besides.
 
     Raises:
         PayloadRefused: an event would have too many.
     """
-    before: dict[int, set[str]] = {event_id: set() for event_id in _open(store, connection, event_ids)}
-    if not before:
-        return {}
-    for row in _execute(store, connection, TAGS, list(before)).all():
-        before[row.event_id].add(row.tag)
     changes = {}
-    for event_id, tags in before.items():
+    for event_id, tags in tags_of(store, connection, event_ids).items():
         after = {*add} if remove is None else tags - {*remove} | {*add}
         if len(after) > MAX_TAGS and not after <= tags:
             raise too_many_tags()
         changes[event_id] = Change(tuple(sorted(tags)), tuple(sorted(after)))
     _write_tags(store, connection, changes)
     texts = {key: Change(", ".join(one.before), ", ".join(one.after)) for key, one in changes.items()}
-    _record(store, connection, actor, Permission.TAG, _moved(changes), texts)
+    _record(store, connection, actor, Permission.TAG, _moved(changes), texts, told)
     return changes
+
+
+def tags_of(store: Store, connection: Connection, event_ids: Sequence[int]) -> dict[int, set[str]]:
+    """The tags of events, which nobody else changes before this transaction ends."""
+    tags: dict[int, set[str]] = {event_id: set() for event_id in _open(store, connection, event_ids)}
+    if tags:
+        for row in _execute(store, connection, TAGS, list(tags)).all():
+            tags[row.event_id].add(row.tag)
+    return tags
+
+
+def held_by(store: Store, connection: Connection, event_ids: Sequence[int]) -> dict[int, str | None]:
+    """Who sees to each of some events, which nobody else changes before this transaction ends."""
+    return {event_id: row.assignee for event_id, row in _open(store, connection, event_ids).items()}
 
 
 def _write_tags(store: Store, connection: Connection, changes: dict[int, Change[tuple[str, ...]]]) -> None:
@@ -145,9 +164,18 @@ def _write_tags(store: Store, connection: Connection, changes: dict[int, Change[
 
 
 def snooze(
-    store: Store, connection: Connection, event_ids: Sequence[int], until: datetime | None, *, actor: str
+    store: Store,
+    connection: Connection,
+    event_ids: Sequence[int],
+    until: datetime | None,
+    *,
+    actor: str,
+    told: Record | None = None,
 ) -> dict[int, Change[datetime | None]]:
-    """Keep dead events out of sight until a moment, or bring them back; those that are not dead are left out."""
+    """Keep dead events out of sight until a moment, or bring them back; those that are not dead are left out.
+
+    `told` is what each audit row says besides.
+    """
     rows = _open(store, connection, event_ids)
     if not rows:
         return {}
@@ -155,7 +183,7 @@ def snooze(
     taken = _execute(store, connection, SNOOZE, list(rows), **written).scalars().all()
     changes = {key: Change(read_time(rows[key].snoozed_until), until) for key in taken}
     texts = {key: Change(write_time(one.before), write_time(one.after)) for key, one in changes.items()}
-    _record(store, connection, actor, Permission.SNOOZE, _moved(changes), texts)
+    _record(store, connection, actor, Permission.SNOOZE, _moved(changes), texts, told)
     return changes
 
 
@@ -174,11 +202,6 @@ def carry_over(store: Store, connection: Connection, old: int, new: int) -> None
     """Let whoever sees to an event see to the one that takes its place, under the same tags; notes stay where they are."""
     for template in CARRY_OVER:
         connection.execute(store.statement(template), {"old": old, "new": new})
-
-
-def unknown_person(name: str | None) -> PayloadRefused:
-    """What is said where nobody of that name could see to it."""
-    return PayloadRefused(f"to: there is no user {name} who may log in; choose another one.")
 
 
 def _open(store: Store, connection: Connection, event_ids: Sequence[int]) -> dict[int, Row[Any]]:
@@ -209,12 +232,14 @@ def _record(
     action: str,
     event_ids: Sequence[int],
     texts: dict[int, Change[Any]],
+    told: Record | None = None,
 ) -> None:
     each = [
         {
             "event_id": event_id,
             "before": texts[event_id].before or None,
             "after": texts[event_id].after or None,
+            **(told or {}),
         }
         for event_id in event_ids
     ]

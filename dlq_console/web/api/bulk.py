@@ -46,7 +46,11 @@ def start_run(asked: dict[str, Any]) -> Response:
     asking = demand(Permission.BULK)
     demand(asked["action"])
     flt, ids = _filter(asked), asked.get("ids") or ()
-    who: dict[str, Any] = {"actor": asking.name, "accounts": asking.accounts}
+    who: dict[str, Any] = {
+        "arguments": asked.get("arguments"),
+        "actor": asking.name,
+        "accounts": asking.accounts,
+    }
     if asked["dry_run"]:
         preview = hub().bulk.preview(asked["action"], flt, ids=ids, **who)
         sample = [summary_json(event) for event in preview.sample]

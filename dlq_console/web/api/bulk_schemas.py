@@ -34,11 +34,15 @@ class BulkSchema(BodySchema):
     filter = fields.Raw(
         metadata=_about("The dead events: an object of parameters as in GET /events, or a query string.")
     )
+    arguments = fields.Raw(
+        allow_none=True,
+        metadata=_about("Of assign {to, due, reassign}, of tag {tags}, of snooze {until}; others take none."),
+    )
     ids = fields.List(fields.Integer(strict=True), metadata=_about("Or these; not together with a filter."))
     note = fields.String(
         allow_none=True,
         validate=validate.Length(max=NOTE_LIMIT),
-        metadata=_about("Why; needed for a discard and above 10 events."),
+        metadata=_about("Why; needed for a discard, and for a reprocess above 10 events."),
     )
     rate = fields.Float(allow_none=True, metadata=_about("Items per second."))
     canary = fields.Raw(
@@ -78,7 +82,7 @@ class PreviewSchema(Schema):
         keys=fields.String(),
         values=fields.Integer(),
         metadata=_about(
-            "Cause -> how many would not be let go: in_doubt, superseded, stale, not_dead, gone."
+            "Cause -> how many would be refused: in_doubt, superseded, stale, not_dead, gone, assigned, not_allowed, too_many_tags."
         ),
     )
     warned = fields.Dict(
@@ -89,7 +93,8 @@ class PreviewSchema(Schema):
         ),
     )
     close_look = _count(
-        "superseded, stale and blocked were looked for among so many of them; null for among all.", null=True
+        "superseded, stale, blocked, assigned and too_many_tags were looked for among so many of them; null for among all.",
+        null=True,
     )
     selection_token = _text("Begins a run over exactly these events; for an hour.", null=True)
 
@@ -105,6 +110,7 @@ class BulkRunSchema(Schema):
 
     id = fields.Integer()
     action = _text("What is done.")
+    arguments = fields.Dict(keys=fields.String(), metadata=_about("With what; empty where it takes none."))
     filter = _text("What it selected, as a query string.", null=True)
     actor = _text("Who began it.")
     acted_by = _text("Who paused, resumed or cancelled it last.", null=True)
@@ -124,7 +130,7 @@ class BulkRunSchema(Schema):
     done = _count("How many of them have come to an end.")
     released = _count("Let go, not ended.")
     remaining = _count("Not let go.")
-    succeeded = _count("Done; of a discard, put aside.")
+    succeeded = _count("Done; of other acts than reprocess, what was done to.")
     died_same = _count("Dead again of the same error.")
     died_different = _count("Dead again of another error.")
     refused = _count("Not let go, with a cause.")

@@ -20,7 +20,9 @@ ORDER = {
 
 @hub.handler(
     "order.create",
-    policy=Policy(max_attempts=1, schema=ORDER, columns={"Pedido de compra": "purchase_order", "Total": "total"}),
+    policy=Policy(
+        max_attempts=1, schema=ORDER, columns={"Pedido de compra": "purchase_order", "Total": "total"}
+    ),
 )
 def create_order(event: Event) -> dict[str, str]:
     _erp.take_order(event.account, event.payload["customer_code"])

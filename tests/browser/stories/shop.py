@@ -16,7 +16,7 @@ from tests.services.process import Child, free_port, wait_until
 from tests.web.desk import PASSWORD, SECRET_KEY
 
 #: Seconds in which anything must have happened on a busy machine.
-SOON = 60
+SOON = 20
 #: Time in which a person could still cancel; short, because each story would wait for it.
 SEND_DELAY_SECONDS = 1
 
@@ -33,11 +33,11 @@ class Shop:
         """Somebody who sees one account, so that no story meets another."""
         people.add_user(self.hub.store, name, PASSWORD, role=role, accounts=[account])
 
-    def send(self, kind: str, account: str, entity: str, payload: object, *, version: str | None = None) -> int:
+    def send(
+        self, kind: str, account: str, entity: str, payload: object, *, version: str | None = None
+    ) -> int:
         """A new event, as a program of the company sends it; returns its id."""
-        return self.hub.enqueue(
-            kind, account=account, entity_id=entity, payload=payload, version=version
-        ).id
+        return self.hub.enqueue(kind, account=account, entity_id=entity, payload=payload, version=version).id
 
     def ended(self, event_id: int, status: str) -> Event:
         """The event once the worker has brought it there."""
@@ -45,7 +45,9 @@ class Shop:
         assert event is not None
         return event
 
-    def dead(self, kind: str, account: str, entity: str, payload: object, *, version: str | None = None) -> int:
+    def dead(
+        self, kind: str, account: str, entity: str, payload: object, *, version: str | None = None
+    ) -> int:
         """An event that the ERP has refused."""
         event_id = self.send(kind, account, entity, payload, version=version)
         self.ended(event_id, "dead")
@@ -78,4 +80,10 @@ def open_shop(database_url: str, folder: Path) -> Iterator[Shop]:
         console.wait_for_line("Booting worker", SOON)
         shop = Shop(database_url, folder, f"http://127.0.0.1:{port}")
         stack.callback(shop.hub.close)
+        for child in (worker, console):
+            stack.callback(_show, child)
         yield shop
+
+
+def _show(child: Child) -> None:
+    print(f"--- process {child.pid}\n{child.output()}")  # noqa: T201 - kept by pytest for failures

@@ -41,7 +41,10 @@ def account(case: Case) -> str:
 def test_an_order_is_found_by_its_number_fixed_and_arrives(
     shop: Shop, open_page: OpenPage, case: Case, account: str
 ) -> None:
-    words = {name: text.format(account=account, name=f"maria.{case.branch}") for name, text in WORDS[case.language].items()}
+    words = {
+        name: text.format(account=account, name=f"maria.{case.branch}")
+        for name, text in WORDS[case.language].items()
+    }
     shop.person(f"maria.{case.branch}", "operator", account)
     event_id = shop.dead("order.create", account, NUMBER, {"customer_code": "5521"})
     page = case.open(open_page, f"maria.{case.branch}")

@@ -186,6 +186,7 @@ def _bulk_run(table: str) -> None:
         table,
         sa.Column("id", BIG_ID, autoincrement=True, nullable=False),
         _text("action"),
+        _text("arguments", null=True),
         _text("filter", null=True),
         _text("accounts", null=True),
         _text("selection_token", null=True),
