@@ -27,7 +27,7 @@ def _decode(text: str) -> Mapping[str, int] | None:
         return None
 
 
-TALLIES: Kind[Mapping[str, int]] = Kind("tally", json.dumps, _decode, remembered=False)
+TALLIES: Kind[Mapping[str, int]] = Kind("tally", json.dumps, _decode, remembered=False, hurried=True)
 
 
 class Tally:

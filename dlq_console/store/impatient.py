@@ -6,13 +6,18 @@ ever. Work that must not be held up by its database uses these connections: they
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import sqlite3
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Engine, event
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.exc import OperationalError
 
 from dlq_console.clock import monotonic
-from dlq_console.store.session import Engines
+from dlq_console.resilience.state import Contended
+from dlq_console.store.session import BUSY_TIMEOUT_MS, Engines
+from dlq_console.store.store import Store
 
 if TYPE_CHECKING:
     from sqlalchemy.engine.interfaces import DBAPIConnection, Dialect
@@ -45,6 +50,38 @@ class ImpatientEngines(Engines):
             if made and self.dialect != "sqlite":
                 _bound(engine, self._timeout)
             return engine
+
+
+@contextmanager
+def writing_within(store: Store, seconds: float | None) -> Iterator[Connection]:
+    """A transaction on SQLite that waits so long for another writer, or as every writer does (None).
+
+    Raises:
+        Contended: the other one was still writing; nothing was changed.
+    """
+    if seconds is None:
+        with store.write() as connection:
+            yield connection
+        return
+    with store.engines.reached(), store.engines.write().connect() as connection:
+        driver: Any = connection.connection.driver_connection
+        driver.execute(f"PRAGMA busy_timeout={max(1, round(seconds * 1000))}")
+        try:
+            with _not_held_up(store.engines.place), connection.begin():
+                yield connection
+        finally:
+            driver.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
+
+
+@contextmanager
+def _not_held_up(place: str) -> Iterator[None]:
+    try:
+        yield
+    except OperationalError as error:
+        code = getattr(error.orig, "sqlite_errorcode", None)
+        if code is None or code & 0xFF != sqlite3.SQLITE_BUSY:
+            raise
+        raise Contended(f"Somebody else is writing to the database {place}; nothing was changed.") from error
 
 
 def _bound(engine: Engine, timeout: float) -> None:

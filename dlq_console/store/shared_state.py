@@ -13,7 +13,7 @@ from dlq_console.errors import ConfigurationError, StoreUnavailable
 from dlq_console.resilience.state import Kind, Loaded, OptimisticState, Swapped
 from dlq_console.resilience.state.optimistic import CLOCK_TOLERANCE
 from dlq_console.settings import normalise_database_url
-from dlq_console.store.impatient import ImpatientEngines
+from dlq_console.store.impatient import ImpatientEngines, writing_within
 from dlq_console.store.queries.readiness import exists
 from dlq_console.store.store import Store
 
@@ -51,13 +51,13 @@ PRUNE = "DELETE FROM {shared} WHERE expires_at <= {now}"
 class SqlState(OptimisticState):
     """State shared by every process that uses the same database; opens nothing before first use, safe before a fork.
 
-    On PostgreSQL it has connections of its own, which nobody waits for longer than the time limit; SQLite is waited
-    for as by everybody who writes to the file.
+    On PostgreSQL it has connections of its own, which nobody waits for longer than the time limit. An SQLite file that
+    somebody else is writing to is waited for as by every writer, but for circuits and slots no longer than the limit.
 
     Args:
         store: the hub's store, or the URL of a database.
         table_prefix: begins the name of its table, where a URL is given.
-        timeout: the longest wait for an answer of PostgreSQL, in seconds.
+        timeout: the longest wait for an answer of PostgreSQL, or for another writer of SQLite, in seconds.
 
     Raises:
         ConfigurationError: an argument is not fit.
@@ -129,7 +129,7 @@ class SqlState(OptimisticState):
             "tolerance": CLOCK_TOLERANCE,
         }
         wanted = self._statement(template)
-        with self._reached(), self._writing() as connection:
+        with self._reached(), self._writing(kind) as connection:
             done = connection.execute(wanted, parameters).rowcount == 1
         return Swapped(done, self.now())
 
@@ -139,10 +139,15 @@ class SqlState(OptimisticState):
             yield connection
 
     @contextmanager
-    def _writing(self) -> Iterator[Connection]:
-        """For one statement, which is a transaction of its own."""
+    def _writing(self, kind: Kind[Any]) -> Iterator[Connection]:
+        """For one statement, which is a transaction of its own.
+
+        Raises:
+            Contended: somebody else is writing to the SQLite file, and the change is a hurried one.
+        """
         if self._store.sqlite:
-            with self._store.write() as connection:
+            patience = self._timeout if kind.hurried else None
+            with writing_within(self._store, patience) as connection:
                 yield connection
             return
         with self._engines.reached(), self._engines.each_statement().connect() as connection:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -12,6 +14,7 @@ import pytest
 from dlq_console.resilience.breaker import BREAKERS, BreakerRecord, CircuitBreaker, CircuitBreakerConfig
 from dlq_console.resilience.bulkhead import Bulkhead, BulkheadConfig
 from dlq_console.resilience.errors import BulkheadFullError, CircuitOpenError
+from dlq_console.resilience.idempotency import IdempotentCalls
 from dlq_console.resilience.link import link_to
 from dlq_console.resilience.state import (
     AS_IT_IS,
@@ -25,6 +28,7 @@ from dlq_console.resilience.state import (
     unchanged,
 )
 from dlq_console.resilience.state.together import Turns, Wish, compute_all
+from dlq_console.store.shared_state import SqlState
 from tests.resilience.conftest import OpenState
 from tests.resilience.crowd import in_threads, run_crowd
 from tests.resilience.test_breaker import failing, state_of
@@ -258,3 +262,53 @@ def _kept_or_not(change: Any, counts: Kind[int], number: int) -> int:
     except ZeroDivisionError:
         return -1
     return kept
+
+
+# Somebody else keeps the SQLite file busy
+
+
+@pytest.fixture
+def sqlite(sqlite_url: str) -> Iterator[SqlState]:
+    state = SqlState(sqlite_url, timeout=0.1)
+    state.create_table()
+    yield state
+    state.close()
+
+
+@contextmanager
+def another_writer(state: SqlState) -> Iterator[None]:
+    """Somebody else writes to the file for as long as the block lasts."""
+    with closing(sqlite3.connect(state.place, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+        connection.execute("COMMIT")
+
+
+def test_a_call_does_not_wait_for_another_writer_longer_than_for_its_slot(sqlite: SqlState) -> None:
+    """It ends while the other one is still writing; nothing is taken for an outage."""
+    bulkhead = Bulkhead("erp", ONE, state=sqlite)
+    with another_writer(sqlite), pytest.raises(BulkheadFullError, match="too many ask"):
+        bulkhead.run(int)
+    assert bulkhead.run(int) == 0
+    assert not bulkhead.stats()["degraded"]
+
+
+def test_what_a_call_proved_while_another_one_was_writing_is_told_later(sqlite: SqlState) -> None:
+    breaker = CircuitBreaker("erp", CircuitBreakerConfig(failure_threshold=2), state=sqlite)
+    with another_writer(sqlite):
+        failing(breaker, 2)
+    wait_until(lambda: state_of(breaker) == "open", 20, "the failures to be told")
+    assert not breaker.stats()["degraded"]
+
+
+def test_a_call_that_must_be_made_once_waits_for_its_turn_to_write(sqlite: SqlState) -> None:
+    calls = IdempotentCalls("book", sqlite)
+    made: list[int] = []
+    thread = threading.Thread(target=calls.run, args=("k", "f", lambda: made.append(1)))
+    with another_writer(sqlite):
+        thread.start()
+        thread.join(0.5)
+        assert thread.is_alive()
+        assert made == []
+    thread.join(30)
+    assert made == [1]

@@ -85,6 +85,15 @@ CLIENTS: tuple[Post, ...] = (
 RAISING: tuple[Post, ...] = (with_urllib, with_requests, with_httpx)
 
 
+def once_by_url(post: Post) -> Post:
+    """The same with the name that its key is made of."""
+
+    def call(url: str) -> object:
+        return post(url)
+
+    return call
+
+
 class Server:
     """Has the effect of each request, then answers with some bytes, or breaks off."""
 
@@ -156,7 +165,7 @@ def test_a_connection_that_broke_after_the_request_leaves_a_doubt_with_every_cli
 ) -> None:
     server = make()
     with server.running() as url:
-        book = idempotent_node(MemoryState(), "book", ["url"])(lambda url: post(url))  # noqa: PLW0108 - it has a name
+        book = idempotent_node(MemoryState(), "book", ["url"])(once_by_url(post))
         with pytest.raises(Exception) as broken:  # noqa: PT011 - each client has its own
             book(url)
         assert leaves_doubt(broken.value)
@@ -266,8 +275,11 @@ def test_a_function_has_the_last_word_about_what_its_client_raised() -> None:
     error: Any = TransientError("they have not booked it, I have looked")
     error.__cause__ = TimeoutError()
     assert not leaves_doubt(error)
-    error = OutcomeUnknown()
-    error.__cause__ = ConnectionRefusedError()
+    for unsure in (OutcomeUnknown(), strange("redis.exceptions.ConnectionError")(), StoreUnavailable()):
+        unsure.__cause__ = ConnectionRefusedError()
+        assert leaves_doubt(unsure)
+    error = BookingError()
+    error.__cause__ = BulkheadTimeoutError()
     assert leaves_doubt(error)
 
 

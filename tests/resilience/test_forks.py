@@ -38,7 +38,7 @@ use(1)
 LOCKS = (type(threading.Lock()), type(threading.RLock()))
 held = {
     id(lock): lock
-    for thing in gc.get_objects() if type(thing).__module__.startswith("dlq_console.resilience")
+    for thing in gc.get_objects() if str(type(thing).__module__).startswith("dlq_console.resilience")
     for lock in getattr(thing, "__dict__", {}).values() if isinstance(lock, LOCKS)
 }
 assert len(held) > 80, len(held)  # a state alone has more than a hundred

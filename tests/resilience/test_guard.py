@@ -471,7 +471,7 @@ def test_a_call_whose_caller_was_interrupted_is_not_tried_again_behind_his_back(
     memory: MemoryState, breaker: Any
 ) -> None:
     """As Celery does at its soft time limit: the caller is interrupted while another thread makes the call."""
-    inside, leave = threading.Event(), threading.Event()
+    inside, interrupted, leave = threading.Event(), threading.Event(), threading.Event()
     calls: list[int] = []
 
     def late() -> None:
@@ -481,13 +481,17 @@ def test_a_call_whose_caller_was_interrupted_is_not_tried_again_behind_his_back(
         raise ServiceError
 
     def interrupt(_number: int, _frame: Any) -> None:
-        raise SoftTimeLimitExceeded
+        if not interrupted.is_set():
+            interrupted.set()
+            raise SoftTimeLimitExceeded
 
     erp = guard("erp", breaker=breaker, retry=RetryConfig(max_attempts=3, base_delay=0.01), state=memory)
 
     def interrupt_when_inside() -> None:
         assert inside.wait(20)
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
+        # A signal that comes in the moment before a thread waits does not end its waiting; the next one does.
+        while not interrupted.wait(0.05):
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGUSR1)
 
     interrupter = threading.Thread(target=interrupt_when_inside)
     before = signal.signal(signal.SIGUSR1, interrupt)
@@ -496,6 +500,8 @@ def test_a_call_whose_caller_was_interrupted_is_not_tried_again_behind_his_back(
         with pytest.raises(SoftTimeLimitExceeded):
             erp.call(late)
     finally:
+        interrupted.set()
+        interrupter.join()
         signal.signal(signal.SIGUSR1, before)
     leave.set()
     wait_until(lambda: erp.stats()["bulkhead"]["in_use"] == 0, 20, "the call to end")

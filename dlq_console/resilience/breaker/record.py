@@ -169,4 +169,4 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "history": _history,
 }
 
-BREAKERS = Kind("breaker", encode, decode)
+BREAKERS = Kind("breaker", encode, decode, hurried=True)

@@ -180,4 +180,4 @@ def decode(text: str) -> BulkheadRecord | None:
         return None
 
 
-BULKHEADS = Kind("bulkhead", encode, decode)
+BULKHEADS = Kind("bulkhead", encode, decode, hurried=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dlq_console.errors import PermanentError, RateLimited, TransientError
+from dlq_console.errors import DLQError, PermanentError, RateLimited, TransientError
 from dlq_console.resilience.calls import is_interrupt
 from dlq_console.resilience.errors import (
     BudgetExceededError,
@@ -40,6 +40,11 @@ _NEVER_CONNECTED = frozenset(
     }
 )  # fmt: skip
 
+#: The caller's own database, cache or broker: what is wrong there tells nothing about the service.
+_OWN_SERVICES = frozenset(
+    {"amqp", "kombu", "psycopg", "psycopg2", "pymongo", "redis", "sqlalchemy", "sqlite3"}
+)
+
 #: Answers that are a no. A server that failed, or sends its caller elsewhere, may have done it before.
 _REFUSED = frozenset({*range(400, 500), 501, 505, 507} - {409})
 #: Where clients keep the status of an answer.
@@ -51,24 +56,33 @@ _DEEPEST = 10
 
 def leaves_doubt(error: BaseException) -> bool:
     """Whether a call that ended with this error may have had its effect."""
-    if is_interrupt(error) or isinstance(error, BulkheadTimeoutError):
-        return True
-    if isinstance(error, BudgetExceededError):
-        return error.during_call
     return not _had_no_effect(error, _DEEPEST)
 
 
 def _had_no_effect(error: BaseException, depth: int) -> bool:
-    if isinstance(error, _SAID) or _status_of(error) in _REFUSED:
-        return True
-    if any(name in _NEVER_CONNECTED for name in _names_of(type(error))):
+    if is_interrupt(error):
+        return False
+    if isinstance(error, DLQError):
+        return _says_so(error)
+    packages, names = _names_of(type(error))
+    if packages & _OWN_SERVICES:
+        return False
+    if _status_of(error) in _REFUSED or names & _NEVER_CONNECTED:
         return True
     inside = _inside(error) if depth else []
     return bool(inside) and all(_had_no_effect(each, depth - 1) for each in inside)
 
 
-def _names_of(cls: type) -> list[str]:
-    return [f"{str(each.__module__).partition('.')[0]}.{each.__name__}" for each in cls.__mro__]
+def _says_so(error: DLQError) -> bool:
+    if isinstance(error, BudgetExceededError):
+        return not error.during_call
+    return isinstance(error, _SAID) and not isinstance(error, BulkheadTimeoutError)
+
+
+def _names_of(cls: type) -> tuple[set[str], set[str]]:
+    """The top names of the packages of the class and its bases, and its names with them."""
+    tops = [(str(each.__module__).partition(".")[0], each.__name__) for each in cls.__mro__]
+    return {top for top, _ in tops}, {f"{top}.{name}" for top, name in tops}
 
 
 def _status_of(error: BaseException) -> int | None:

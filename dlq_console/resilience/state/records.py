@@ -39,6 +39,8 @@ class Kind(Generic[Record]):
         decode: the inverse; None for text that says nothing, so that a damaged record counts as absent.
         listed: whether `read_all` can find its records without being told their names.
         remembered: whether a process keeps what it last saw of each record; not for kinds with many names.
+        hurried: whether calls of a program wait for its changes, which are given up where somebody else keeps the store
+            busy; anything else waits for its turn.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Kind(Generic[Record]):
     decode: Callable[[str], Record | None]
     listed: bool = True
     remembered: bool = True
+    hurried: bool = False
 
 
 @dataclass(frozen=True, slots=True)
