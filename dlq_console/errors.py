@@ -57,6 +57,12 @@ class OutcomeUnknown(DLQError):
 class PayloadRefused(DLQError):
     """The payload holds something that cannot be stored as JSON."""
 
+    def __init__(self, message: str | None = None, *, cause: str = "", **facts: object) -> None:
+        #: What is wrong, for whoever says it in another language, and the `facts` of that sentence; empty where nobody does.
+        self.cause = cause
+        self.facts = facts
+        super().__init__(message)
+
 
 class IdempotencyConflict(DLQError):
     """The same idempotency key was used before for another event (account, kind, number, version or payload differ)."""
@@ -98,6 +104,11 @@ class LeaseLost(DLQError):
 
 class StoreUnavailable(DLQError):
     """The database cannot be reached; nothing was changed."""
+
+    def __init__(self, message: str | None = None, *, for_everybody: str | None = None) -> None:
+        #: The same for people and programs who need not know where the database is.
+        self.for_everybody = for_everybody or _first_sentence(StoreUnavailable)
+        super().__init__(message)
 
 
 class ConfigurationError(DLQError):

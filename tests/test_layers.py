@@ -117,6 +117,7 @@ HOUSE = House(
                 "store.filters",
                 "store.fields",
                 "store.finding",
+                "store.hidden_fields",
                 "store.views",
                 "store.states",
                 "store.store",

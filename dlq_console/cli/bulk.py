@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
+from dlq_console.cli.bulk_items import items
 from dlq_console.cli.common import actor, as_json, moment, open_hub, print_table
-from dlq_console.cli.filters import filter_options, read_filter
+from dlq_console.cli.filters import filter_options, read_filter, with_view
 from dlq_console.hub.actions import NOTE_LIMIT
 from dlq_console.hub.bulk import ACTIONS, BulkRun, Preview, Verb
 from dlq_console.hub.bulk_json import preview_json, run_json
@@ -21,6 +22,9 @@ _note = click.option("--note", help=f"Why; kept in the audit, at most {NOTE_LIMI
 @click.group()
 def bulk() -> None:
     """One act upon many dead events."""
+
+
+bulk.add_command(items)
 
 
 @bulk.command("start")
@@ -41,6 +45,11 @@ def bulk() -> None:
 @click.option("--add-tag", "tags", multiple=True, help="Of tag: one to add; may repeat.")
 @click.option("--until", help="Of snooze: ISO 8601 with a zone; - to bring them back now.")
 @click.option("--dry-run", is_flag=True, help="Only tell what it would do.")
+@click.option(
+    "--selection-token",
+    metavar="TOKEN",
+    help="Exactly the events of the dry run that printed it, within the hour.",
+)
 @as_json
 def start(
     action: str,
@@ -57,18 +66,15 @@ def start(
     tags: tuple[str, ...],
     until: str | None,
     dry_run: bool,
+    selection_token: str | None,
     as_json: bool,
     **asked: Any,
 ) -> None:
     """Do ACTION to all dead events that match; workers do it, one after the other."""
-    flt = read_filter(asked)
-    if flt.is_empty and not ids and not everything:
-        raise click.UsageError("Say which events: by filter options, by --id, or --all for every dead one.")
-    which = None if ids else flt
-    if ids and not flt.is_empty:
-        raise click.UsageError("Give filter options or --id, not both.")
+    has_filter = _has_filter(asked, ids, everything, selection_token)
     arguments = _arguments(to=assign_to, due=due, reassign=reassign, tags=tags, until=until)
     with open_hub() as hub:
+        which = with_view(hub.store, asked) if has_filter else None
         if dry_run:
             _print_preview(
                 hub.bulk.preview(action, which, ids=ids, arguments=arguments, actor=actor()), as_json
@@ -85,6 +91,7 @@ def start(
             window=window,
             canary=_stages(canary),
             stop_share=stop_share,
+            selection_token=selection_token,
         )
     click.echo(to_text({"id": run_id}) if as_json else f"Bulk run {run_id} has begun: bulk status {run_id}")
 
@@ -138,6 +145,22 @@ def _act(verb: Verb, run_id: int, note: str | None, as_json: bool) -> None:
     click.echo(to_text(run_json(run)) if as_json else f"Bulk run {run_id} is {run.state}.")
 
 
+def _has_filter(
+    asked: dict[str, Any], ids: tuple[int, ...], everything: bool, selection_token: str | None
+) -> bool:
+    """Whether the events are named by a filter, which `--all` leaves empty; else by ids or by a token.
+
+    Raises:
+        click.UsageError: nothing says which events, or two things do.
+    """
+    given = not read_filter(asked).is_empty or asked["view_id"] is not None
+    if not given and not ids and not everything and not selection_token:
+        raise click.UsageError("Say which events: by filter options, by --id, or --all for every dead one.")
+    if ids and given:
+        raise click.UsageError("Give filter options or --id, not both.")
+    return given or (everything and not ids)
+
+
 def _arguments(**given: Any) -> dict[str, Any]:
     """What was given of the arguments of an action; `-` means nobody, or at once."""
     named = {name: value for name, value in given.items() if value not in (None, (), False)}
@@ -172,6 +195,10 @@ def _print_preview(preview: Preview, as_json: bool) -> None:
         click.echo(f"  beware  {number:>8,}  {cause}")
     if preview.count.capped:
         click.echo(f"  These figures are about the newest {preview.looked:,}.")
+    if preview.selection_token:
+        click.echo(f"Exactly these: --selection-token {preview.selection_token}")
+    else:
+        click.echo("No selection token: set DLQ_SECRET_KEY to have one that means exactly these.")
 
 
 def _row(run: BulkRun) -> tuple[object, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from dlq_console.cli.common import actor, as_json, complain, moment, open_hub, print_table
-from dlq_console.cli.filters import filter_options, read_filter
+from dlq_console.cli.filters import filter_options, with_view
 from dlq_console.errors import ActionNotAllowed, EventNotFound
 from dlq_console.hub.actions import LONGEST_AFTER
 from dlq_console.hub.known import check_kind
@@ -107,8 +107,8 @@ def events() -> None:
 @as_json
 def list_events(limit: int, cursor: str, as_json: bool, **asked: Any) -> None:
     """List events that match, newest first."""
-    flt = read_filter(asked)
     with open_hub() as hub:
+        flt = with_view(hub.store, asked)
         page = queries.events_page(hub.store, flt, cursor=cursor, limit=limit)
         count = queries.count(hub.store, flt)
     if as_json:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from dlq_console.cli.common import actor, moment, open_hub
-from dlq_console.cli.filters import filter_options, read_filter
+from dlq_console.cli.filters import filter_options, with_view
 from dlq_console.hub import export as exports
 from dlq_console.hub import spreadsheets
 from dlq_console.hub.export import Exported
@@ -37,8 +37,8 @@ from dlq_console.web.api.representation import summary_json, to_text
 @filter_options
 def export(form: str, output: str, separator: str, **asked: Any) -> None:
     """Write every event that matches to a file; `--status dead` for the dead letters. Times are in UTC."""
-    flt = read_filter(asked)
     with open_hub() as hub:
+        flt = with_view(hub.store, asked)
         events = exports.events(hub.store, flt)
         exports.note(hub.store, actor=actor(), what=f"events.{form}", filter_=exports.query_of(flt))
         columns = {path: label for kind in flt.kind for label, path in hub.policy(kind).columns.items()}

@@ -8,10 +8,20 @@ from typing import Any
 import click
 
 from dlq_console.cli.common import Command
+from dlq_console.store import views
+from dlq_console.store.cursors import MAX_ID
 from dlq_console.store.filters import MAX_FIELDS, PAYLOAD, VERDICTS, EventFilter
 from dlq_console.store.states import Reason, Status
+from dlq_console.store.store import Store
 
 _OPTIONS = (
+    click.option(
+        "--view",
+        "view_id",
+        metavar="ID",
+        type=click.IntRange(1, MAX_ID),
+        help="The filter of this saved view; what else is asked for replaces the same of the view.",
+    ),
     click.option("--kind", multiple=True, help="Any of these kinds; may repeat."),
     click.option("--account", multiple=True, help="Any of these accounts; may repeat."),
     click.option(
@@ -63,12 +73,30 @@ def filter_options(command: Command) -> Command:
 
 
 def read_filter(asked: Mapping[str, Any]) -> EventFilter:
-    """The filter that the options of `filter_options` mean; others of the command are left alone.
+    """The filter that the options of `filter_options` mean, without their view; others of the command are left alone.
 
     Raises:
         FilterError: a value cannot mean anything.
         click.BadParameter: a field of the payload is given without its value.
     """
+    return EventFilter.parse(_parameters(asked))
+
+
+def with_view(store: Store, asked: Mapping[str, Any]) -> EventFilter:
+    """The same, and of a view what it does not replace.
+
+    Raises:
+        ViewNotFound: there is no such view.
+        As `read_filter`.
+    """
+    own = read_filter(asked)
+    if asked["view_id"] is None:
+        return own
+    return views.with_filter(views.get(store, asked["view_id"], None), own.parameters())
+
+
+def _parameters(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The options as the parameters of an address."""
     values = {name: value for name, value in asked.items() if value is not None}
     values |= {"from": asked["from_"], "class": asked["class_"]}
     for pair in values.pop("payload"):
@@ -76,4 +104,4 @@ def read_filter(asked: Mapping[str, Any]) -> EventFilter:
         if not equals or not value:
             raise click.BadParameter("write PATH=VALUE, such as order.number=8841.", param_hint="--payload")
         values[PAYLOAD + path] = value
-    return EventFilter.parse(values)
+    return values

@@ -21,7 +21,7 @@ from dlq_console.store.bulk import items, previews, runs, selections, waiting
 from dlq_console.store.bulk.close_looks import Asked
 from dlq_console.store.bulk.items import BulkItem, ItemPage, ItemState, Refusal
 from dlq_console.store.bulk.previews import Facts, Part
-from dlq_console.store.bulk.runs import ACTIONS, EVENT_ACTIONS, BulkRun, Cause, RunState, Verb
+from dlq_console.store.bulk.runs import ACTIONS, EVENT_ACTIONS, BulkRun, Cause, RunState, Verb, read_stop
 from dlq_console.store.bulk.selections import MOST_CHOSEN, Selection
 from dlq_console.store.events import EventSummary
 from dlq_console.store.filters import EventFilter
@@ -46,6 +46,7 @@ __all__ = [
     "Refusal",
     "RunState",
     "Verb",
+    "read_stop",
 ]
 
 #: From so many events on, whoever acts says why.
@@ -180,13 +181,13 @@ class Bulk:
     def items(
         self,
         run_id: int,
-        state: str,
+        state: str | None = None,
         *,
         cursor: str = "",
         limit: int = 50,
         accounts: Accounts = None,
     ) -> ItemPage:
-        """Events of a run in one state, in the order in which they are let go.
+        """Events of a run, all or those in one state, in the order in which they are let go.
 
         Raises:
             EventNotFound: there is no such run.
@@ -194,12 +195,12 @@ class Bulk:
             FilterError: the cursor is none of this list.
         """
         self._visible(run_id, accounts)
-        if state not in set(ItemState):
+        if state is not None and state not in set(ItemState):
             raise PayloadRefused(f"state: write one of {', '.join(ItemState)}.")
         return items.page(
             self._hub.store,
             run_id,
-            ItemState(state),
+            tuple(ItemState) if state is None else (ItemState(state),),
             cursor=cursor,
             limit=max(1, min(limit, MAX_ITEMS)),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 from dlq_console.errors import PayloadRefused
@@ -76,6 +77,11 @@ class Terms:
                 f"canary: write true, or a list of 1 to {MOST_STAGES} sizes such as [1, 10, 100]."
             )
         return stages
+
+
+def stages_of(number: int, stages: Sequence[int] = STAGES) -> tuple[int, ...]:
+    """The first of `stages` that a run over `number` items has in full; the one after them is all the rest."""
+    return tuple(size for size, so_far in zip(stages, accumulate(stages), strict=True) if so_far < number)
 
 
 def check_action(action: str) -> None:

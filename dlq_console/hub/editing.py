@@ -14,7 +14,7 @@ from dlq_console.hub.actions import clean_actor, clean_note, refused
 from dlq_console.hub.policy import DEFAULT_POLICY, Policy
 from dlq_console.hub.schemas import check_payload
 from dlq_console.hub.staleness import in_the_way, refusal
-from dlq_console.redact import MASK, MisplacedMask, put_back
+from dlq_console.redact import MASK, Misplaced, MisplacedMask, put_back
 from dlq_console.store import acts, edits, succession
 from dlq_console.store.canonical import (
     PayloadText,
@@ -26,6 +26,19 @@ from dlq_console.store.canonical import (
 from dlq_console.store.events import Event
 from dlq_console.store.states import Action, Reason, Status, allows
 from dlq_console.store.store import Store
+
+#: Characters of the way to a value that a refusal names.
+MOST_NAMED = 200
+#: Why a mask stands in the wrong place -> what to say of it.
+_MISPLACED = {
+    Misplaced.NOTHING_HIDDEN: f"{MASK} stands for no hidden value here; write the value itself.",
+    Misplaced.UNCERTAIN: (
+        f"it is not certain which hidden value of the list {MASK} stands for; write the value out or reveal it."
+    ),
+    Misplaced.WOULD_SHOW: (
+        f"the value behind {MASK} would not be hidden here any more; write the value out or reveal it."
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +93,16 @@ def checked(event: Event, payload: object, kind: Kind) -> Edited:
     try:
         whole = put_back(written, original)
     except MisplacedMask as misplaced:
+        place = misplaced.path[:MOST_NAMED]
         raise PayloadRefused(
-            f"{misplaced.path:.200}: {MASK} stands for no hidden value here; write the value itself."
+            f"{place}: {_MISPLACED[misplaced.why]}", cause=misplaced.why, place=place
         ) from None
     text = read_payload(whole, max_bytes=kind.max_bytes)
     before = payload_hash(canonical_json(original))
     if text.digest == before:
-        raise PayloadRefused("payload: nothing was changed; to send it again as it is, reprocess it.")
+        raise PayloadRefused(
+            "payload: nothing was changed; to send it again as it is, reprocess it.", cause="unchanged"
+        )
     if kind.schema is not None:
         check_payload(whole, kind.schema, event.kind)
     return Edited(text, whole, before)

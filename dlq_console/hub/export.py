@@ -8,6 +8,7 @@ from datetime import datetime
 from urllib.parse import urlencode
 
 from dlq_console.clock import utc_now
+from dlq_console.hub.spreadsheets import number_or_text
 from dlq_console.store import acts, desk, fields, queries
 from dlq_console.store.desk import Marks
 from dlq_console.store.events import EventSummary
@@ -84,7 +85,7 @@ def cells(one: Exported, paths: Sequence[str], time: Callable[[datetime | None],
         marks.assignee,
         " ".join(marks.tags),
         time(marks.snoozed_until),
-        *(one.fields.get(path) for path in paths),
+        *(number_or_text(one.fields.get(path, "")) for path in paths),
     ]
 
 

@@ -35,7 +35,11 @@ def prechecked(store: Store, job: Event, run: Run, kind: Kind) -> Ending:
     """
     event_id, epoch = prechecks.subject(job)
     event = get_event(store, event_id)
-    if event is None or event.status != Status.DEAD or event.lease_epoch != epoch:
+    if (
+        event is None
+        or event.status != Status.DEAD
+        or not prechecks.is_same_death(event, epoch, job.created_at)
+    ):
         return _told("It is not dead any more as it was when this was asked.")
     precheck = kind.registry.precheck(event.kind)
     if precheck is None:

@@ -18,7 +18,8 @@ LARGEST_SCHEMA = 64_000
 #: Characters of what a refusal quotes.
 _QUOTED = 200
 #: Rule of a schema -> what must hold.
-_RULES = {
+RULES = {
+    "required": "{} is missing",
     "type": "it must be of the type {}",
     "enum": "it must be one of {}",
     "const": "it must be {}",
@@ -88,18 +89,24 @@ def check_payload(payload: Any, schema: dict[str, Any], kind: str) -> None:
     if error is None:
         return
     place = f"payload{error.json_path.removeprefix('$')}"
-    raise PayloadRefused(f"{place:.{_QUOTED}}: {_why(error)} (schema of {kind}).")
+    rule, wanted = str(error.validator), _wanted(error)
+    # In words of our own: those of the library quote the payload, which may hold secrets.
+    why = RULES[rule].format(wanted) if rule in RULES else f"it does not fit the rule {rule}"
+    raise PayloadRefused(
+        f"{place:.{_QUOTED}}: {why} (schema of {kind}).",
+        cause="schema",
+        place=place[:_QUOTED],
+        rule=rule,
+        wanted=wanted,
+    )
 
 
-def _why(error: Any) -> str:
-    """In words of our own: those of the library quote the payload, which may hold secrets."""
-    rule, wanted = str(error.validator), error.validator_value
-    if rule == "required":
-        missing = [name for name in wanted if name not in error.instance]
-        return f"{', '.join(missing)[:_QUOTED]} is missing"
-    if rule in _RULES:
-        return _RULES[rule].format(str(wanted)[:_QUOTED])
-    return f"it does not fit the rule {rule}"
+def _wanted(error: Any) -> str:
+    """What the rule asks for."""
+    wanted = error.validator_value
+    if error.validator == "required":
+        wanted = ", ".join(name for name in wanted if name not in error.instance)
+    return str(wanted)[:_QUOTED]
 
 
 def _validator_class(schema: dict[str, Any]) -> Any:

@@ -14,11 +14,12 @@ from dlq_console.redact.fields import (
     read_paths,
     redact_text,
 )
-from dlq_console.redact.putting_back import MisplacedMask, put_back
+from dlq_console.redact.putting_back import Misplaced, MisplacedMask, put_back
 from dlq_console.redact.text import MASK
 
 __all__ = [
     "MASK",
+    "Misplaced",
     "MisplacedMask",
     "Path",
     "also_secret",

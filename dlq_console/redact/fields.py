@@ -91,6 +91,19 @@ def is_never_shown(name: str) -> bool:
     return is_secret(name) and not _is_personal(name)
 
 
+def is_masked_path(path: str) -> bool:
+    """Whether what stands at `path` (`customer.phone`, `items.0.cpf`) is masked, whatever else its payload holds."""
+    here: Path = ()
+    for name in path.split("."):
+        if name.isdecimal():  # a place in a list, which does not count; see `Path`
+            continue
+        deeper = _inside(name, here, ())
+        if deeper is None:
+            return True
+        here = deeper
+    return False
+
+
 def _is_personal(name: str) -> bool:
     words = [word.lower() for word in _WORD.findall(name)]
     return not _is_secret(" ".join(word for word in words if word not in PERSONAL_WORDS))

@@ -103,6 +103,7 @@ def decode_payload(text: str, *, name: str = "payload", exact: bool = False) -> 
     Raises:
         PayloadRefused: the text is not JSON, or holds a number beyond what Python reads.
     """
+    found: dict[str, Any] = {}
     try:
         return (_exact_decoder if exact else _decoder).decode(text)
     except Refused as refused:
@@ -111,10 +112,11 @@ def decode_payload(text: str, *, name: str = "payload", exact: bool = False) -> 
         reason = _TOO_DEEP
     except json.JSONDecodeError as error:
         reason = f"this is not JSON: {error.msg} (line {error.lineno}, column {error.colno})"
+        found = {"cause": "not_json", "line": error.lineno, "column": error.colno}
     except (ValueError, InvalidOperation):
         # Python reads no int of more than 4,300 digits, and no Decimal with an exponent of more than 18.
         reason = TOO_MANY_DIGITS
-    raise PayloadRefused(f"{name}: {reason}.")
+    raise PayloadRefused(f"{name}: {reason}.", **found)
 
 
 def _write(payload: object, max_bytes: int, name: str) -> Texts:
@@ -123,7 +125,10 @@ def _write(payload: object, max_bytes: int, name: str) -> Texts:
         if len(texts[0].encode()) > max_bytes:
             raise Refused(_too_large(max_bytes))
     except Refused as refused:
-        raise PayloadRefused(f"{_path(name, refused.steps)}: {refused}.") from None
+        found: dict[str, Any] = (
+            {"cause": "too_large", "limit": max_bytes} if str(refused) == _too_large(max_bytes) else {}
+        )
+        raise PayloadRefused(f"{_path(name, refused.steps)}: {refused}.", **found) from None
     return texts
 
 

@@ -7,7 +7,7 @@ status that is no status, a time that is no time) is a `FilterError` that names 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol, Self
@@ -64,6 +64,11 @@ PARAMETERS = frozenset(
 
 class FilterError(DLQError):
     """The filter cannot be understood."""
+
+    def __init__(self, message: str | None = None, *, unknown: str = "") -> None:
+        #: The parameter that is no filter, for whoever says it in another language; empty where it is something else.
+        self.unknown = unknown
+        super().__init__(message)
 
 
 class MultiDict(Protocol):
@@ -150,15 +155,19 @@ class EventFilter:
         return flt
 
     @classmethod
-    def parse_all(cls, values: Mapping[str, Sequence[str] | str]) -> Self:
-        """As `parse`, where there may be no other parameters: a misspelt one must not ask for everything.
+    def parse_all(
+        cls, values: Mapping[str, Sequence[str] | str], *, beside: Collection[str] = frozenset()
+    ) -> Self:
+        """As `parse`, where every parameter must be known: a misspelt one must not ask for everything.
+
+        Args:
+            values: the parameters.
+            beside: names that are no filter and may be among them all the same.
 
         Raises:
             FilterError: as `parse`, or there is no such filter.
         """
-        for name in values:
-            if name not in PARAMETERS and not name.startswith(PAYLOAD):
-                raise unknown_parameter(name, PARAMETERS)
+        refuse_unknown(values, PARAMETERS, beside=beside)
         return cls.parse(values)
 
     @property
@@ -182,6 +191,13 @@ class EventFilter:
         pairs = [pair for field in fields(flt) for pair in _pairs(field.name, getattr(flt, field.name))]
         return pairs + [(name, str(value)) for name, value in changes.items() if name not in names and value]
 
+    def parameters(self) -> dict[str, list[str]]:
+        """The same pairs, every value of a parameter together."""
+        together: dict[str, list[str]] = {}
+        for name, value in self.query():
+            together.setdefault(name, []).append(value)
+        return together
+
     def without(self, name: str, value: str | None = None) -> Self:
         """The filter without one parameter, or without one value of a repeated one."""
         if name.startswith(PAYLOAD):
@@ -196,12 +212,29 @@ class EventFilter:
         return replace(self, **change)
 
 
-def unknown_parameter(name: str, known: Iterable[str]) -> FilterError:
-    """The refusal of a parameter that is none of those `known`."""
-    shown = name if len(name) <= MAX_LENGTH else f"{name[:MAX_LENGTH]}…"
-    return FilterError(
-        f"{shown}: there is no such filter; use one of {', '.join(sorted(known))}, or {PAYLOAD}<path>."
-    )
+def refuse_unknown(
+    parameters: Iterable[str],
+    known: Collection[str],
+    *,
+    beside: Collection[str] = frozenset(),
+    fields: bool = True,
+) -> None:
+    """A misspelt filter must not answer everything: somebody may act on all that comes back.
+
+    Args:
+        parameters: the names that were given.
+        known: those that mean something.
+        beside: those that do and are no filter; the message does not offer them.
+        fields: whether fields of the payload may be asked for as well.
+
+    Raises:
+        FilterError: one of them is none of these.
+    """
+    for name in parameters:
+        if name not in known and name not in beside and not (fields and name.startswith(PAYLOAD)):
+            shown = name if len(name) <= MAX_LENGTH else f"{name[:MAX_LENGTH]}…"
+            offered = ", ".join(sorted(known)) + (f", or {PAYLOAD}<path>" if fields else "")
+            raise FilterError(f"{shown}: there is no such filter; use one of {offered}.", unknown=shown)
 
 
 def _pairs(field: str, value: Any) -> list[tuple[str, str]]:

@@ -40,7 +40,7 @@ def find(store: Store, text: str, *, accounts: Accounts = None, limit: int = MAX
         accounts: what the person may see.
         limit: most events.
     """
-    wanted = normalize("NFC", text).strip().strip("#").strip()
+    wanted = number_of(text)
     if not wanted or accounts == () or len(wanted) > MAX_WANTED or _is_odd(wanted):
         return []
     template, parameters = _search(store, wanted)
@@ -57,6 +57,11 @@ WHERE {visible} AND e.{NOT_INTERNAL} ORDER BY found.event_id DESC, found.place
     for row in rows:
         hits.setdefault(row.event_id, Hit(row.event_id, row.path))
     return list(hits.values())[:limit]
+
+
+def number_of(text: str) -> str:
+    """The number itself of what somebody typed or pasted: without spaces and `#` around it."""
+    return normalize("NFC", text).strip().strip("#").strip()
 
 
 def _is_odd(text: str) -> bool:

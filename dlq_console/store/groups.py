@@ -3,7 +3,7 @@
 One row per cause and account. The walk jumps from one pair of them to the next along the index of dead events and
 counts each up to CAP. It is done in chunks, so that no transaction is long, and at most MOST_CHUNKS at a time: where
 there are more pairs, the next walk goes on where this one stopped. The same rows tell in which hours of the last day
-those that are dead now died.
+those that are dead now died. What all accounts of a cause have together is added up with them (`causes.py`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from dlq_console.store import causes
 from dlq_console.store.events import read_time
 from dlq_console.store.store import Store
 
@@ -195,6 +196,9 @@ def _keep(store: Store, connection: Connection, found: list[_Found], after: Pair
     if gone:
         nothing = [{"fingerprint": pair.fingerprint, "account": pair.account} for pair in gone]
         connection.execute(store.statement(_NONE_LEFT), nothing)
+    causes.add_up(
+        store, connection, first=after.fingerprint, last=None if last is None else last.fingerprint, cap=CAP
+    )
     return len(gone) + sum(known.get(pair) != dead for pair, dead in now.items())
 
 

@@ -74,6 +74,7 @@ class Tables:
     tokens: Table
     once: Table
     error_group: Table
+    error_cause: Table
     shared: Table
     snapshot: Table
     event_field: Table
@@ -106,6 +107,7 @@ def tables(prefix: str) -> Tables:
         tokens=_tokens(metadata, prefix),
         once=_once(metadata, prefix),
         error_group=_error_group(metadata, prefix),
+        error_cause=_error_cause(metadata, prefix),
         shared=_shared(metadata, prefix),
         snapshot=_snapshot(metadata, prefix),
         event_field=triage_tables.event_field(metadata, prefix),
@@ -524,7 +526,36 @@ def _error_group(metadata: MetaData, prefix: str) -> Table:
         # How many of them died in each hour of the last day, as `groups.read_hours` reads it.
         _text("trend", null=True),
     )
-    Index(f"{prefix}error_group_sampled_ix", table.c.sampled_at)
+    c, has_dead = table.c, text("dead > 0")
+    Index(f"{prefix}error_group_sampled_ix", c.sampled_at)
+    # For whoever may not see all accounts, or asks for some: the biggest of one, and of all.
+    for name, columns in (
+        ("account", (c.account, c.dead, c.fingerprint)),
+        ("dead", (c.dead, c.fingerprint, c.account)),
+    ):
+        Index(f"{prefix}error_group_{name}_ix", *columns, postgresql_where=has_dead, sqlite_where=has_dead)
+    return table
+
+
+def _error_cause(metadata: MetaData, prefix: str) -> Table:
+    """The dead events of one cause in all accounts, added up from `error_group`; only causes that have any."""
+    table = Table(
+        f"{prefix}error_cause",
+        metadata,
+        Column("fingerprint", Text, primary_key=True),
+        # Of the newest of them.
+        _text("account"),
+        _text("kind"),
+        # The sum of its accounts, each up to a cap, and the largest of them.
+        Column("dead", BigId, nullable=False),
+        _int("largest", None),
+        _int("accounts", None),
+        _time("first_seen_at", null=False),
+        _time("last_seen_at", null=False),
+        # The oldest of the counts.
+        _time("sampled_at", null=False),
+    )
+    Index(f"{prefix}error_cause_dead_ix", table.c.dead, table.c.last_seen_at, table.c.fingerprint)
     return table
 
 

@@ -2,7 +2,7 @@
 
 Each question is an event of the hub's own, on the same account: it waits for closed doors, and counts among what runs, like
 any other. It names the event and the epoch it is about, so that an answer from before the last death is not taken for
-one of today.
+one of today. An act that was taken back has brought back the same death, and what was said about it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 
 from dlq_console.store import acts, ingest
 from dlq_console.store.claim_sql import METHOD_AND_PROVIDER_OPEN
-from dlq_console.store.events import Event, read_time
+from dlq_console.store.events import Event, EventSummary, read_time
 from dlq_console.store.internal import PRECHECK
 from dlq_console.store.states import OPEN, Action
 from dlq_console.store.store import Store
@@ -53,11 +53,23 @@ class Precheck:
         """Whether an answer may still come."""
         return self.status in OPEN
 
+    def is_about(self, event: EventSummary) -> bool:
+        """Whether it is about the death of which `event` is dead now."""
+        return is_same_death(event, self.epoch, self.asked_at)
+
 
 def last_precheck(store: Store, event_id: int) -> Precheck | None:
     """The last question about an event."""
     with store.read() as connection:
         return _last_in(store, connection, event_id)
+
+
+def is_same_death(event: EventSummary, epoch: int, asked_at: datetime) -> bool:
+    """Whether `event`, which is dead, has not died again since a question about its `epoch` was asked.
+
+    Every act upon it makes a new epoch; one that is taken back brings back the time of its death.
+    """
+    return event.lease_epoch == epoch or (event.finished_at is not None and event.finished_at <= asked_at)
 
 
 def _last_in(store: Store, connection: Connection, event_id: int) -> Precheck | None:
@@ -75,7 +87,7 @@ def _last_in(store: Store, connection: Connection, event_id: int) -> Precheck | 
 def ask(store: Store, connection: Connection, event: Event, *, actor: str) -> int:
     """Ask about an event whose row this transaction has locked, unless that is being done; returns the id of the question."""
     last = _last_in(store, connection, event.id)
-    if last is not None and last.is_open and last.epoch == event.lease_epoch:
+    if last is not None and last.is_open and last.is_about(event):
         return last.id
     new = ingest.intention(
         kind=PRECHECK,

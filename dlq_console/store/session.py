@@ -174,13 +174,14 @@ class Engines:
         except PoolTimeoutError as error:
             raise StoreUnavailable(
                 f"All connections of this process to the database {self.place} are in use; "
-                "use fewer threads per process. Nothing was changed."
+                "use fewer threads per process. Nothing was changed.",
+                for_everybody="The database has too much to do at once; nothing was changed, try again in a moment.",
             ) from error
         except DBAPIError as error:
-            sentence = _what_is_wrong(error, self.place)
-            if sentence is None:
+            unavailable = _unavailable(error, self.place)
+            if unavailable is None:
                 raise
-            raise StoreUnavailable(sentence) from error
+            raise unavailable from error
 
     @property
     def place(self) -> str:
@@ -216,17 +217,22 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def _what_is_wrong(error: DBAPIError, place: str) -> str | None:
-    """A sentence about a database that is away or has no tables; None when the statement is at fault."""
+def _unavailable(error: DBAPIError, place: str) -> StoreUnavailable | None:
+    """What is said of a database that is away or has no tables; None when the statement is at fault."""
     lines = str(error.orig).strip().splitlines()
     reason = lines[0].rstrip(".") if lines else type(error.orig).__name__
     state = getattr(error.orig, "sqlstate", None)
     if state == "42P01" or reason.startswith("no such table"):
-        return f"The database {place} has no tables of DLQ Console yet; run: dlq-console db upgrade"
+        missing = "has no tables of DLQ Console yet"
+        return StoreUnavailable(
+            f"The database {place} {missing}; run: dlq-console db upgrade",
+            for_everybody=f"The database {missing}; whoever runs it has to call dlq-console db upgrade.",
+        )
     if error.connection_invalidated:
-        return (
-            f"The connection to the database {place} was lost: {reason}. "
-            "Look whether the last change was kept before you repeat it."
+        look = "Look whether the last change was kept before you repeat it."
+        return StoreUnavailable(
+            f"The connection to the database {place} was lost: {reason}. {look}",
+            for_everybody=f"The connection to the database was lost. {look}",
         )
     if isinstance(error.orig, sqlite3.Error):
         away = reason.startswith(_SQLITE_AWAY)
@@ -235,4 +241,6 @@ def _what_is_wrong(error: DBAPIError, place: str) -> str | None:
         away = isinstance(error, (OperationalError, InterfaceError)) and (
             state is None or state.startswith(_POSTGRES_AWAY)
         )
-    return f"The database {place} cannot be reached: {reason}. Nothing was changed." if away else None
+    if not away:
+        return None
+    return StoreUnavailable(f"The database {place} cannot be reached: {reason}. Nothing was changed.")

@@ -1,7 +1,7 @@
 """Which filters do people keep under a name, for themselves or for everybody?
 
 A view is a list and a query string, checked when it is kept, so that it can always be read. A name is unique among those of
-one owner. Only the owner changes a view; an administrator may change and delete those that everybody sees.
+one owner. Only the owner changes a view; an administrator of all accounts may change and delete those that everybody sees.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from dlq_console.store import acts
 from dlq_console.store.cursors import MAX_ID
 from dlq_console.store.events import read_time
 from dlq_console.store.filters import EventFilter, FilterError
+from dlq_console.store.hidden_fields import refuse_hidden
 from dlq_console.store.people.roles import Permission, Person, Role, may
 from dlq_console.store.queries.counts import Count, count
 from dlq_console.store.states import Status
@@ -44,7 +45,10 @@ _MINE = f"SELECT {_COLUMNS} FROM {{saved_view}} WHERE owner = :owner ORDER BY na
 _SHARED = f"""
 SELECT {_COLUMNS} FROM {{saved_view}} WHERE shared = 1 AND owner <> :owner ORDER BY name, owner, id LIMIT {MAX_SHARED}
 """
-_ONE = f"SELECT {_COLUMNS} FROM {{saved_view}} WHERE id = :id AND (owner = :owner OR shared = 1)"
+_ONE = f"""
+SELECT {_COLUMNS} FROM {{saved_view}}
+WHERE id = :id AND (owner = :owner OR shared = 1 OR CAST(:whoever AS integer) = 1)
+"""
 _SAVE = f"""
 INSERT INTO {{saved_view}} (name, owner, shared, page, filter, created_at, updated_at)
 SELECT CAST(:name AS text), CAST(:owner AS text), CAST(:shared AS integer), CAST(:page AS text), CAST(:filter AS text), {{now}}, {{now}}
@@ -103,8 +107,8 @@ def listed(store: Store, person: Person) -> list[View]:
     return [_view(row) for row in found]
 
 
-def get(store: Store, view_id: int, person: Person) -> View:
-    """One view that the person may use.
+def get(store: Store, view_id: int, person: Person | None) -> View:
+    """One view that the person may use; None for who runs the hub and may use all.
 
     Raises:
         ViewNotFound: there is none.
@@ -112,7 +116,7 @@ def get(store: Store, view_id: int, person: Person) -> View:
     if not 0 < view_id <= MAX_ID:
         raise ViewNotFound
     with store.read() as connection:
-        asked = {"id": view_id, "owner": person.name}
+        asked = {"id": view_id, "owner": person.name if person else "", "whoever": int(person is None)}
         row = connection.execute(store.statement(_ONE), asked).mappings().one_or_none()
     if row is None:
         raise ViewNotFound
@@ -135,10 +139,7 @@ def with_filter(view: View, asked: Mapping[str, Sequence[str]]) -> EventFilter:
     Raises:
         FilterError: a value cannot mean anything.
     """
-    kept: dict[str, list[str]] = {}
-    for name, value in filter_of(view).query():
-        kept.setdefault(name, []).append(value)
-    return EventFilter.parse({**kept, **asked})
+    return EventFilter.parse({**filter_of(view).parameters(), **asked})
 
 
 def counted(store: Store, view: View, person: Person) -> Count:
@@ -162,9 +163,9 @@ def save(
     Raises:
         ViewNameTaken: the person has one of this name.
         ViewRefused: the name or the list is none, there are too many, or the person may not share.
-        FilterError: the filter cannot be understood.
+        FilterError: the filter cannot be understood, or would tell what is masked.
     """
-    values = _checked(person, name, filter_, shared, page)
+    values = _checked(store, person, name, filter_, shared, page)
 
     def write(connection: Connection) -> View:
         row = connection.execute(store.statement(_SAVE), values).mappings().one_or_none()
@@ -192,7 +193,7 @@ def change(
         ViewNotFound: there is none that the person may change.
         As `save`.
     """
-    values = _checked(person, name, filter_, shared, page) | _who(view_id, person)
+    values = _checked(store, person, name, filter_, shared, page) | _who(view_id, person)
 
     def write(connection: Connection) -> View:
         row = connection.execute(store.statement(_CHANGE), values).mappings().one_or_none()
@@ -223,23 +224,32 @@ def delete(store: Store, view_id: int, person: Person) -> None:
     store.transact(write)
 
 
+def may_change_shared(person: Person) -> bool:
+    """Whether somebody may change views that others have shared, which concern people of other accounts as well."""
+    return person.role is Role.ADMIN and person.accounts is None
+
+
 def _who(view_id: int, person: Person) -> dict[str, Any]:
     if not 0 < view_id <= MAX_ID:
         raise ViewNotFound
-    return {"id": view_id, "owner": person.name, "admin": int(person.role is Role.ADMIN)}
+    return {"id": view_id, "owner": person.name, "admin": int(may_change_shared(person))}
 
 
-def _checked(person: Person, name: str, filter_: str, shared: bool, page: str) -> dict[str, Any]:
+def _checked(
+    store: Store, person: Person, name: str, filter_: str, shared: bool, page: str
+) -> dict[str, Any]:
     if shared and not may(person, Permission.SHARE_VIEW):
         raise ViewRefused(f"shared: the role {person.role} may keep views for itself only.")
     if page not in get_args(ViewPage):
         raise ViewRefused(f"page: choose one of {', '.join(get_args(ViewPage))}.")
+    flt = _clean_filter(filter_)
+    refuse_hidden(store, flt, person)
     return {
         "name": _clean_name(name),
         "owner": person.name,
         "shared": int(shared),
         "page": page,
-        "filter": _clean_filter(filter_),
+        "filter": urlencode(flt.query()),
     }
 
 
@@ -250,7 +260,7 @@ def _clean_name(name: str) -> str:
     return cleaned
 
 
-def _clean_filter(text: str) -> str:
+def _clean_filter(text: str) -> EventFilter:
     if len(text) > MAX_FILTER:
         raise FilterError(
             f"filter: {len(text):,} characters are more than the limit of {MAX_FILTER:,}; shorten it."
@@ -259,7 +269,7 @@ def _clean_filter(text: str) -> str:
         values = parse_qs(text.removeprefix("?"), max_num_fields=200)
     except ValueError:
         raise FilterError("filter: it has more than 200 parameters; use fewer.") from None
-    return urlencode(EventFilter.parse_all(values).query())
+    return EventFilter.parse_all(values)
 
 
 def _refuse(store: Store, connection: Connection, values: dict[str, Any]) -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from urllib.parse import parse_qsl
 
 from flask import current_app, request, url_for
-from flask_babel import gettext, lazy_gettext
+from flask_babel import gettext, lazy_gettext, ngettext
 from flask_babel.speaklater import LazyString
+from werkzeug.datastructures import MultiDict
 
+from dlq_console.hub.bulk import read_stop
 from dlq_console.store.desk import Assignment, read_assignment
 from dlq_console.store.events import AuditEntry
+from dlq_console.store.filters import EventFilter, FilterError
 from dlq_console.store.people import Permission
 from dlq_console.store.states import Action, Status
-from dlq_console.web import display, words
+from dlq_console.web import chips, display, words
 from dlq_console.web.display import Stamp
 
 #: What the acts are called.
@@ -55,6 +59,8 @@ _ACTS: dict[str, LazyString] = {
     "add_token": lazy_gettext("token added"),
     "revoke_token": lazy_gettext("token revoked"),
 }
+#: Every act that has a name here, whether anybody has ever done it or not.
+KNOWN_ACTS = tuple(map(str, _ACTS))
 #: A name that is the same in every language is no sentence to be translated.
 _VIA: dict[str, LazyString | str] = {
     "console": lazy_gettext("console"),
@@ -70,6 +76,29 @@ _SENTENCES: dict[str, LazyString] = {
 #: How a door stands.
 _DOORS: dict[str, LazyString] = {"open": lazy_gettext("open"), "closed": lazy_gettext("closed")}
 _GROUP = "group:"
+#: What the other subjects of acts are: the part before the colon. The act itself says it of most.
+_SUBJECTS: dict[str, LazyString | str] = {
+    "view": "%(name)s",
+    "user": "%(name)s",
+    "token": "%(name)s",
+    "service": lazy_gettext("service %(name)s"),
+    "node": lazy_gettext("call %(name)s"),
+}
+#: Who may use a view.
+_SHARED: dict[str, LazyString] = {
+    "shared": lazy_gettext("for everybody"),
+    "private": lazy_gettext("for its owner alone"),
+}
+_VIEW_ACTS = ("save_view", "change_view", "delete_view")
+#: What the filter of the audit itself asks for.
+_AUDIT_FILTER: dict[str, LazyString] = {
+    "actor": lazy_gettext("Who"),
+    "action": lazy_gettext("Act"),
+    "event": lazy_gettext("Event id"),
+    "people": lazy_gettext("without what the hub did by itself"),
+}
+#: Parameters of a filter that was kept.
+_MOST_FIELDS = 200
 #: The page of all bulk runs; each has one below it.
 _BULK = "bulk.index"
 
@@ -85,8 +114,12 @@ class Told:
     address: str
     #: What else it was about: the other event of an edit, a lane, a field.
     more: str
+    more_address: str
+    #: What became different, in one sentence, where before and after say nothing to a person.
+    change: str
     before: str
     after: str
+    filter: str
     origin: str
 
 
@@ -100,10 +133,38 @@ def told(entry: AuditEntry) -> Told:
         thing=thing,
         address=address,
         more=_more(entry),
+        more_address=_more_address(entry),
+        change=_change(entry),
         before=_value(entry.action, entry.before),
         after=_value(entry.action, entry.after),
+        filter=_filter_in_words(entry.filter or ""),
         origin=origin_in_words(entry),
     )
+
+
+def _change(entry: AuditEntry) -> str:
+    """What became different, where a sentence says it better than before and after."""
+    return gettext("payload changed") if entry.action == Action.EDIT else _stop_told(entry.after)
+
+
+def _stop_told(after: str | None) -> str:
+    """Why a bulk run stopped by itself; empty for any other act."""
+    stop = read_stop(after)
+    if stop is None:
+        return ""
+    shown = display.current()
+    return ngettext(
+        "%(died)s of %(ended)s died again.",
+        "%(died)s of %(ended)s died again.",
+        stop.died,
+        died=shown.number(stop.died),
+        ended=shown.number(stop.ended),
+    )
+
+
+def for_file(action: str, text: str | None) -> str | None:
+    """How something was or is as a cell: in words where it is a word of the hub, else as it is kept, for programs."""
+    return None if text is None else _stop_told(text) or _word(action, text)
 
 
 def act_word(action: str) -> str:
@@ -176,7 +237,31 @@ def _thing(entry: AuditEntry) -> tuple[str, str]:
     if subject.startswith(_GROUP):
         fingerprint = subject.removeprefix(_GROUP)
         return gettext("a cause"), url_for("groups.show", fingerprint=fingerprint)
-    return subject, ""
+    sort, _, name = subject.partition(":")
+    return (str(_SUBJECTS[sort]) % {"name": name} if name and sort in _SUBJECTS else subject), ""
+
+
+def _filter_in_words(query: str) -> str:
+    """What an act was done to, as the lists call it; as it was kept where no list has such a filter."""
+    pairs = parse_qsl(query.removeprefix("?"), max_num_fields=_MOST_FIELDS) if query else []
+    own = [
+        f"{_AUDIT_FILTER[name]}: {value}"
+        for name, value in pairs
+        if name in _AUDIT_FILTER and name != "people"
+    ]
+    own += [str(_AUDIT_FILTER[name]) for name, _ in pairs if name == "people"]
+    try:
+        flt = EventFilter.parse(MultiDict(pair for pair in pairs if pair[0] not in _AUDIT_FILTER))
+    except FilterError:
+        return query
+    return " · ".join(filter(None, (*own, chips.in_words(flt))))
+
+
+def _more_address(entry: AuditEntry) -> str:
+    """The page of the other event of an edit."""
+    other = entry.subject or ""
+    is_event = entry.action == Action.EDIT and entry.event_id is not None and other.isdecimal()
+    return url_for("events.show", event_id=int(other)) if is_event else ""
 
 
 def _more(entry: AuditEntry) -> str:
@@ -189,7 +274,7 @@ def _more(entry: AuditEntry) -> str:
 
 def _value(action: str, text: str | None) -> str:
     """How something was or is, as the pages call it."""
-    if text is None:
+    if text is None or action == Action.EDIT:
         return ""
     if action == Permission.ASSIGN:
         assignment = read_assignment(text)
@@ -199,6 +284,13 @@ def _value(action: str, text: str | None) -> str:
         return _moment(text)
     if action in ("add_user", "add_token"):
         return _rights(text)
+    return _word(action, text)
+
+
+def _word(action: str, text: str) -> str:
+    """A state, a door or who may use a view, in words; anything else as it is."""
+    if action in _VIEW_ACTS and text in _SHARED:
+        return str(_SHARED[text])
     if text in _DOORS:
         return str(_DOORS[text])
     return display.current().status(text).word if text in tuple(Status) else text

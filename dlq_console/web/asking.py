@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime
 
@@ -10,7 +11,8 @@ from flask import request
 from werkzeug.datastructures import MultiDict
 
 from dlq_console.store import views
-from dlq_console.store.filters import PAYLOAD, EventFilter, FilterError
+from dlq_console.store.filters import PARAMETERS, PAYLOAD, EventFilter, FilterError, refuse_unknown
+from dlq_console.store.hidden_fields import refuse_hidden
 from dlq_console.store.views import View, ViewNotFound
 from dlq_console.web import display
 from dlq_console.web.auth import person
@@ -21,6 +23,9 @@ PATH_FIELD, VALUE_FIELD = "payload_path", "payload_value"
 #: The lists, as addresses and saved views call them.
 DEAD_LETTERS, EVENTS = "dead-letters", "events"
 
+#: What the address of a list holds beside its filter.
+_BESIDE = frozenset({"view", "cursor"})
+
 #: A time as a field of a browser writes it: of the person's own zone.
 _LOCAL = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2})?")
 _NUMBER = re.compile(r"[0-9]{1,18}")
@@ -29,15 +34,24 @@ _TIMES = ("from", "to", "at")
 Parameters = MultiDict[str, str]
 
 
-def asked(parameters: MultiDict[str, str] | None = None) -> EventFilter:
+def asked(
+    parameters: MultiDict[str, str] | None = None, *, beside: AbstractSet[str] = frozenset()
+) -> EventFilter:
     """The filter that the parameters of this request ask for, or others in its place.
 
+    Args:
+        parameters: those to read, where they are not those of the address.
+        beside: names that are no filter and may be among them, in addition to those of every list.
+
     Raises:
-        FilterError: a value cannot mean anything.
+        FilterError: a value cannot mean anything, or a parameter does not.
     """
     values = _as_the_api_has_them(request.args if parameters is None else parameters)
+    refuse_unknown(values, PARAMETERS, beside=_BESIDE | beside)
     view = values.pop("view", "")
-    return views.with_filter(_view(view), values.to_dict(flat=False)) if view else EventFilter.parse(values)
+    flt = views.with_filter(_view(view), values.to_dict(flat=False)) if view else EventFilter.parse(values)
+    refuse_hidden(store(), flt, person())
+    return flt
 
 
 def for_page(page: str, flt: EventFilter) -> EventFilter:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,12 +12,12 @@ from flask_babel.speaklater import LazyString
 
 from dlq_console.hub import export, spreadsheets
 from dlq_console.store.events import AuditEntry
-from dlq_console.store.filters import EventFilter, FilterError
+from dlq_console.store.filters import EventFilter, FilterError, refuse_unknown
 from dlq_console.store.people import Permission, Person
 from dlq_console.store.queries import Page
 from dlq_console.store.queries.acts import PAGE, ActFilter, actions, acts, read_event_id
 from dlq_console.web import display
-from dlq_console.web.acts_told import Told, act_word, origin_in_words, told
+from dlq_console.web.acts_told import KNOWN_ACTS, Told, act_word, for_file, origin_in_words, told
 from dlq_console.web.auth import demand, require_person
 from dlq_console.web.hub import store
 from dlq_console.web.i18n import locale_name
@@ -38,12 +38,14 @@ _HEADINGS: tuple[LazyString, ...] = (
     lazy_gettext("Note"),
     lazy_gettext("From where"),
     lazy_gettext("Bulk run"),
-    lazy_gettext("Filter"),
+    lazy_gettext("Selected by"),
 )
 
 audit = Blueprint("audit", __name__)
 audit.before_request(require_person)
 
+#: By what the audit is asked.
+_PARAMETERS = frozenset({"account", "action", "actor", "event", "from", "people", "to"})
 #: Characters of all notes and values on one page.
 TEXTS = 12_000
 
@@ -83,11 +85,16 @@ def index() -> str:
         older=with_query(address, [*asked, ("cursor", page.next_cursor)]) if page.next_cursor else "",
         stopped_early=page.next_cursor is not None and len(page.items) < PAGE,
         download=with_query(url_for("audit.download"), asked),
-        choices=sorted(((action, act_word(action)) for action in actions(store())), key=lambda one: one[1]),
+        choices=sorted(((action, act_word(action)) for action in _offered(who)), key=lambda one: one[1]),
         from_value=field_value(flt.from_),
         to_value=field_value(flt.to),
     )
     return render_template("audit/audit.html", audit=view, answer=_answer(view))
+
+
+def _offered(who: Person) -> Iterable[str]:
+    """The acts to choose from: those that there are; which are in other accounts is not told to who sees some only."""
+    return actions(store()) if who.accounts is None else KNOWN_ACTS
 
 
 def _room(entries: list[Told]) -> int:
@@ -95,7 +102,7 @@ def _room(entries: list[Told]) -> int:
     texts = [
         text
         for told_ in entries
-        for text in (told_.before, told_.after, told_.entry.note, told_.entry.filter)
+        for text in (told_.before, told_.after, told_.entry.note, told_.filter)
         if text
     ]
     lengths = [len(text) for text in texts]
@@ -131,8 +138,9 @@ def read_filter(values: Mapping[str, str]) -> ActFilter:
     """The acts that an address or a form asks for.
 
     Raises:
-        FilterError: a value means nothing.
+        FilterError: a value means nothing, or a parameter does.
     """
+    refuse_unknown(values, _PARAMETERS, beside={"cursor"}, fields=False)
     # Read like everywhere, with the same refusals.
     texts = EventFilter.parse(
         {
@@ -191,7 +199,7 @@ def _all(flt: ActFilter, who: Person, page: Page[AuditEntry]) -> Iterator[AuditE
 
 
 def _cells(entry: AuditEntry) -> list[object]:
-    """One act as cells; values as they are kept, so that a program can read them too."""
+    """One act as cells; states in words, all else as it is kept, so that a program can read it too."""
     at = f"{entry.at.astimezone(display.current().zone):%Y-%m-%d %H:%M:%S}"
     return [
         at,
@@ -200,8 +208,8 @@ def _cells(entry: AuditEntry) -> list[object]:
         entry.event_id,
         entry.subject,
         entry.account,
-        entry.before,
-        entry.after,
+        for_file(entry.action, entry.before),
+        for_file(entry.action, entry.after),
         entry.note,
         origin_in_words(entry),
         entry.bulk_id,

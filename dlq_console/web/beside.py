@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import NamedTuple
 
 from flask_babel import gettext
 
@@ -17,6 +20,18 @@ from dlq_console.web.hub import hub, store
 MOST_SHOWN, LONGEST_SHOWN = 3, 40
 #: Tags that a row has room for.
 TAGS_SHOWN = 3
+
+
+#: A number that cannot be a code: it has a fraction, and no zeros before it. A whole number may be one, so it stays as it is.
+_FRACTION = re.compile(r"-?(?:0|[1-9][0-9]{0,14})\.[0-9]{1,6}")
+_WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,14})")
+
+
+class Cell(NamedTuple):
+    """One field of a row, as the language of the request writes it."""
+
+    text: str
+    numeric: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +53,10 @@ class Beside:
     values: dict[int, dict[str, str]] = field(default_factory=dict)
     marks: dict[int, Marks] = field(default_factory=dict)
 
-    def cells(self, event: Listed) -> tuple[str, ...]:
+    def cells(self, event: Listed) -> tuple[Cell, ...]:
         """The fields of an event, one for each of the columns."""
         known = self.values.get(event.id, {})
-        return tuple(cut(known.get(column.path, ""), LONGEST_SHOWN) for column in self.columns)
+        return tuple(_cell(known.get(column.path, "")) for column in self.columns)
 
     def in_words(self, event: Listed) -> str:
         """The fields of an event whose list has no columns for them: "Total 1.240,00 · Customer 5521"."""
@@ -49,7 +64,7 @@ class Beside:
             return ""
         known = self.values.get(event.id, {})
         return " · ".join(
-            f"{column.label} {cut(known[column.path], LONGEST_SHOWN)}"
+            f"{column.label} {_cell(known[column.path]).text}"
             for column in columns_of(event.kind)
             if known.get(column.path)
         )
@@ -87,6 +102,17 @@ def columns_of(kind: str) -> tuple[Column, ...]:
     """The fields that lists show of events of a kind, as its policy names them."""
     shown = list(getattr(hub().policy(kind), "columns", {}).items())[:MOST_SHOWN]
     return tuple(Column(path, label) for label, path in shown)
+
+
+def field_labels(kind: str) -> dict[str, str]:
+    """What a kind calls the fields of its payload: path -> label."""
+    return {path: label for label, path in getattr(hub().policy(kind), "columns", {}).items()}
+
+
+def _cell(text: str) -> Cell:
+    if _FRACTION.fullmatch(text):
+        return Cell(display.current().decimal(Decimal(text)), numeric=True)
+    return Cell(cut(text, LONGEST_SHOWN), numeric=_WHOLE.fullmatch(text) is not None)
 
 
 def cut(text: str, most: int) -> str:

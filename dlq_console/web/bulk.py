@@ -47,7 +47,9 @@ bulk.before_request(require_person)
 @bulk.get("/bulk")
 def index() -> str:
     """Every run, those that are not over first, then the newest."""
-    runs = hub().bulk.listed(accounts=demand(Permission.VIEW).accounts)
+    asking = demand(Permission.VIEW)
+    sees_some = asking.accounts is not None
+    runs = hub().bulk.listed(accounts=asking.accounts)
     live = [run for run in runs if run.finished_at is None]
     over = [run for run in runs if run.finished_at is not None]
     before = request.args.get("before", type=int)
@@ -56,7 +58,8 @@ def index() -> str:
     return render_template(
         "bulk/runs.html",
         lines=[(run, bulk_words.run_look(run.state), bulk_progress.segments(run)) for run in shown],
-        answer=_answer(runs, len(live)),
+        answer=_answer(runs, len(live), sees_some=sees_some),
+        sees_some=sees_some,
         verb=bulk_words.verb,
         cut=cut,
         in_words=bulk_progress.in_words,
@@ -217,7 +220,12 @@ def _selection(run: BulkRun) -> tuple[str, str]:
 
 
 def _fragment(run: BulkRun, *, buttons: bool) -> AnyResponse:
-    page = render_template("bulk/_progress.html", **bulk_progress.context(run))
+    page = render_template(
+        "bulk/_fragment.html",
+        **bulk_progress.context(run),
+        told=bulk_items.told(run),
+        numbers=bulk_items.numbers_of(run),
+    )
     return make_response(page + (_buttons(run) if buttons else ""))
 
 
@@ -225,9 +233,11 @@ def _buttons(run: BulkRun) -> str:
     return render_template("bulk/_acts.html", run=run, offered=bulk_progress.offered(run), in_fragment=True)
 
 
-def _answer(runs: list[BulkRun], live: int) -> str:
+def _answer(runs: list[BulkRun], live: int, *, sees_some: bool) -> str:
     shown = display.current()
     if not runs:
+        if sees_some:
+            return gettext("Runs over accounts that you do not see are not listed.")
         return gettext("Nobody has done anything to many dead letters at once yet.")
     if not live:
         return gettext("No bulk run is under way.")

@@ -24,6 +24,14 @@ from dlq_console.web.surroundings import PAGES
 #: From so many events on, whoever acts types their number, and a canary is suggested.
 TYPED_ABOVE = 100
 
+#: What the forms of a selection write beside its filter.
+_BESIDE = frozenset(
+    {
+        "action", "add", "all", "canary", "csrf_token", "event", "events", "list", "note", "number", "person", "rate",
+        "reassign", "remove", "selection_token", "stop_share", "typed", "until", "window",
+    }
+)  # fmt: skip
+
 _ID = re.compile(r"[0-9]{1,19}")
 _PERCENT = 100
 
@@ -68,12 +76,12 @@ def read_selected() -> Selected | None:
     """What the form of this request has selected; None for nothing.
 
     Raises:
-        FilterError: the filter cannot be understood.
+        FilterError: the filter cannot be understood, or something in the form is no filter.
         PayloadRefused: something is no id.
     """
     page = request.form.get("list", DEAD_LETTERS)
     page = page if page in PAGES else DEAD_LETTERS
-    shown = asked(request.form)
+    shown = asked(request.form, beside=_BESIDE)
     if request.form.get("all") == "1":
         return Selected(page=page, shown=shown, everything=True)
     texts = [*request.form.getlist("event"), *filter(None, request.form.get("events", "").split(","))]

@@ -8,13 +8,14 @@ from datetime import datetime
 from typing import Any
 
 from flask import request, url_for
-from flask_babel import gettext, lazy_gettext
+from flask_babel import gettext, lazy_gettext, ngettext
 from flask_babel.speaklater import LazyString
 
 from dlq_console.hub import spreadsheets
-from dlq_console.hub.bulk import MAX_ITEMS, BulkItem, BulkRun, ItemPage, ItemState
+from dlq_console.hub.bulk import MAX_ITEMS, BulkItem, BulkRun, ItemPage, ItemState, RunState
 from dlq_console.store.filters import FilterError
 from dlq_console.store.people import Person
+from dlq_console.store.states import Action
 from dlq_console.web import bulk_words, display
 from dlq_console.web.beside import cut
 from dlq_console.web.display import Stamp
@@ -35,6 +36,8 @@ _STATES = (
     ItemState.WAITING,
     ItemState.SUCCEEDED,
 )
+#: Only what was sent again can die again.
+_AGAIN = (ItemState.DIED_DIFFERENT, ItemState.DIED_SAME)
 _HOPED = (ItemState.RELEASED, ItemState.WAITING, ItemState.SUCCEEDED)
 #: A walk in this order meets an item that moves meanwhile once more rather than never.
 _WALKED = (ItemState.WAITING, ItemState.RELEASED, *(s for s in ItemState if s not in ("waiting", "released")))
@@ -68,8 +71,9 @@ class ItemRow:
 
 @dataclass(frozen=True, slots=True)
 class Tab:
-    """One state to look at: how many there were when the page was made, and where they are."""
+    """One state to look at: how many there are, and where they are."""
 
+    state: str
     look: Look
     number: int
     address: str
@@ -78,8 +82,8 @@ class Tab:
 
 def context(run: BulkRun, asking: Person) -> dict[str, Any]:
     """The list of one state, chosen by the address, or the first in which something went differently than hoped."""
-    numbers = {state: _number(run, state) for state in _STATES}
-    differently = [state for state in _STATES if numbers[state] and state not in _HOPED]
+    numbers = numbers_of(run)
+    differently = [state for state in _differently(numbers) if numbers[state]]
     state = request.args.get("items") or (differently[0] if differently else "")
     if state and state not in _STATES:
         raise FilterError("items: there is no such list.")
@@ -89,16 +93,44 @@ def context(run: BulkRun, asking: Person) -> dict[str, Any]:
         found = hub().bulk.items(run.id, state, cursor=cursor, limit=PAGE, accounts=asking.accounts)
     return {
         "tabs": [
-            Tab(bulk_words.item_look(one), numbers[one], _address(run.id, one), one == state)
-            for one in _STATES
-            if numbers[one] or one == state
+            Tab(str(one), bulk_words.item_look(one), number, _address(run.id, one), one == state)
+            for one, number in numbers.items()
+            # Of a run that goes on all stand there, so that none moves under the pointer when the first is counted.
+            if number or one == state or run.finished_at is None
         ],
+        "told": told(run),
         "rows": [_row(item) for item in found.items],
         "list_look": bulk_words.item_look(state) if state else None,
-        "nothing_differs": not differently and not state,
         "first": _address(run.id, state) if request.args.get("cursor") else "",
         "next": _address(run.id, state, found.next_cursor) if found.next_cursor else "",
     }
+
+
+def numbers_of(run: BulkRun) -> dict[ItemState, int]:
+    """How many items are in each state, in the order in which the states are offered."""
+    states = _STATES if run.action == Action.REPROCESS else [one for one in _STATES if one not in _AGAIN]
+    return {state: _number(run, state) for state in states}
+
+
+def told(run: BulkRun) -> str:
+    """Whether anything has gone differently than hoped, in one sentence."""
+    numbers = numbers_of(run)
+    number = sum(numbers[state] for state in _differently(numbers))
+    if number:
+        count = display.current().number(number)
+        return ngettext(
+            "%(count)s went differently than hoped.",
+            "%(count)s went differently than hoped.",
+            number,
+            count=count,
+        )
+    if not run.total and run.state != RunState.FREEZING:
+        if run.expected:
+            return gettext("All of them had been dealt with meanwhile; nothing was left to do.")
+        return gettext("There was no such dead letter any more; nothing was left to do.")
+    if run.finished_at is None:
+        return gettext("So far nothing has gone differently than hoped.")
+    return gettext("Nothing went differently than hoped.")
 
 
 def lines(run: BulkRun, asking: Person) -> Iterator[str]:
@@ -123,6 +155,10 @@ def _all(run: BulkRun, asking: Person) -> Iterator[BulkItem]:
             if state in (ItemState.WAITING, ItemState.RELEASED):
                 moving.update(item.event_id for item in page.items)
             cursor = page.next_cursor
+
+
+def _differently(numbers: dict[ItemState, int]) -> list[ItemState]:
+    return [state for state in numbers if state not in _HOPED]
 
 
 def _number(run: BulkRun, state: ItemState) -> int:

@@ -11,7 +11,7 @@ from flask_babel import gettext, ngettext
 from werkzeug.wrappers import Response as AnyResponse
 
 from dlq_console.hub.bulk import MOST_CHOSEN, Part, Preview, Refusal
-from dlq_console.hub.bulk_terms import STAGES, dead_only
+from dlq_console.hub.bulk_terms import STAGES, dead_only, stages_of
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.people import Permission
 from dlq_console.store.states import Action, Status
@@ -78,7 +78,7 @@ def show(
         needs_note=needs_note(action, figures.number),
         typed_above=TYPED_ABOVE,
         reprocesses=action == Action.REPROCESS,
-        stages=", ".join(map(str, STAGES)),
+        stages=", ".join(map(str, stages_of(figures.number) or STAGES[:1])),
     )
     return make_response(page, status)
 

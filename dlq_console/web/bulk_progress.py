@@ -8,6 +8,7 @@ from typing import Any
 from flask import url_for
 from flask_babel import gettext, ngettext
 
+from dlq_console.hub import bulk_terms
 from dlq_console.hub.bulk import BulkRun, ItemState, RunState, Verb
 from dlq_console.store import people
 from dlq_console.store.people import Permission
@@ -101,7 +102,10 @@ def stages(run: BulkRun) -> list[Stage]:
     if not run.stages:
         return []
     shown = display.current()
-    names = [shown.number(size) for size in run.stages] + [gettext("the rest")]
+    sizes = run.stages if run.frozen_at is None else bulk_terms.stages_of(run.total, run.stages)
+    if not sizes:
+        return []
+    names = [shown.number(size) for size in sizes] + [gettext("the rest")]
     over = len(names) if run.state == RunState.DONE else run.stage if run.frozen_at else -1
     looks = {
         -1: Look("disc", "ok", gettext("finished")),

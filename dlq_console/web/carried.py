@@ -14,6 +14,7 @@ from dlq_console.store.events import Event
 from dlq_console.store.queries import LastSuccess, Neighbours
 from dlq_console.web import display, formats, history
 from dlq_console.web.auth import person
+from dlq_console.web.beside import field_labels
 from dlq_console.web.desk import event_desk
 from dlq_console.web.differences import Differences, differences
 from dlq_console.web.hub import hub, store
@@ -38,7 +39,7 @@ def carried(event: Event) -> dict[str, Any]:
     """Everything that the page of an event shows besides its state, its history and what can be done."""
     spell = display.current().decimal
     payload = event.exact_payload
-    reading = read(payload, spell)
+    reading = read(payload, spell, labels=field_labels(event.kind))
     waiters = _waiters(event)
     return {
         "payload": reading.node,
@@ -95,7 +96,9 @@ def _comparison(event: Event, payload: Any) -> Comparison | None:
     if sent.payload_json is None or len(event.payload_json) > queries.LONGEST_PAYLOAD:
         return Comparison(sent, None)
     before = decode_payload(sent.payload_json, exact=True)
-    return Comparison(sent, differences(before, payload, display.current().decimal))
+    return Comparison(
+        sent, differences(before, payload, display.current().decimal, labels=field_labels(event.kind))
+    )
 
 
 def _playbook(event: Event) -> GroupMarks | None:

@@ -18,9 +18,11 @@ from dlq_console.store.people import Permission
 from dlq_console.web import desk, errors
 from dlq_console.web.auth import demand, person, require_person
 from dlq_console.web.desk import Undo
+from dlq_console.web.errors import Link
 from dlq_console.web.events import EVENT_ID, found_event, history_fragment
 from dlq_console.web.hub import hub, store
 from dlq_console.web.moments import read_moment
+from dlq_console.web.things import thing
 
 #: Characters of a fingerprint.
 MAX_FINGERPRINT = 80
@@ -120,11 +122,12 @@ def _on_event(event_id: int, act: Callable[[], Undo | None], news: str = "") -> 
     try:
         undo = act()
     except (ActionNotAllowed, PayloadRefused) as refused:
-        return _refused(refused, _event_fragment(event_id, elsewhere=True))
+        link = Link(_event_address(event_id), thing(found_event(event_id)))
+        return _refused(refused, _event_fragment(event_id, elsewhere=True), link)
     if "HX-Request" in request.headers:
         return _announcing(_event_fragment(event_id, undo=undo), undo, news)
     desk.keep_undo(f"event:{event_id}", undo)
-    return redirect(url_for("events.show", event_id=event_id, _anchor="desk"), 303)
+    return redirect(_event_address(event_id), 303)
 
 
 def _on_group(fingerprint: str, act: Callable[[], Undo | None], news: str = "") -> AnyResponse:
@@ -132,11 +135,20 @@ def _on_group(fingerprint: str, act: Callable[[], Undo | None], news: str = "") 
     try:
         undo = act()
     except (ActionNotAllowed, PayloadRefused) as refused:
-        return _refused(refused, _group_fragment(fingerprint, elsewhere=True))
+        link = Link(_group_address(fingerprint), gettext("Look at the cause"))
+        return _refused(refused, _group_fragment(fingerprint, elsewhere=True), link)
     if "HX-Request" in request.headers:
         return _announcing(_group_fragment(fingerprint, undo=undo), undo, news)
     desk.keep_undo(f"group:{fingerprint}", undo)
-    return redirect(url_for("groups.show", fingerprint=fingerprint, _anchor="group-desk"), 303)
+    return redirect(_group_address(fingerprint), 303)
+
+
+def _event_address(event_id: int) -> str:
+    return url_for("events.show", event_id=event_id, _anchor="desk")
+
+
+def _group_address(fingerprint: str) -> str:
+    return url_for("groups.show", fingerprint=fingerprint, _anchor="group-desk")
 
 
 def _event_fragment(event_id: int, *, undo: Undo | None = None, elsewhere: bool = False) -> str:
@@ -150,14 +162,14 @@ def _group_fragment(fingerprint: str, *, undo: Undo | None = None, elsewhere: bo
     return render_template("desk/_group.html", desk=shown, elsewhere=elsewhere)
 
 
-def _refused(refused: ActionNotAllowed | PayloadRefused, truth: str) -> AnyResponse:
-    """Say what stands in the way, keep what was typed, and show what is there now."""
+def _refused(refused: ActionNotAllowed | PayloadRefused, truth: str, link: Link) -> AnyResponse:
+    """Say what stands in the way, keep what was typed, and show what is there now, or where to see it."""
     if isinstance(refused, PayloadRefused):
         problem = errors.problem(400, detail=refused.message)
         truth = ""
     else:
         problem = errors.problem(409, sentence=_conflict(refused))
-    shown = replace(problem, kept=request.form.get("note", ""))
+    shown = replace(problem, kept=request.form.get("note", ""), link=link)
     return errors.answer(shown, more=truth if "HX-Request" in request.headers else "")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from dlq_console.redact import MASK, Path, inside
@@ -40,10 +40,12 @@ class TooLarge(Exception):
     """There are too many values to compare."""
 
 
-def differences(before: Any, after: Any, spell: Spell = str) -> Differences | None:
+def differences(
+    before: Any, after: Any, spell: Spell = str, *, labels: Mapping[str, str] | None = None
+) -> Differences | None:
     """What became different from one payload to another; None where they are too large to be compared.
 
-    A masked field that changed is named, its values stay masked.
+    A masked field that changed is named, its values stay masked. `labels`, path -> label, are what the kind calls them.
     """
     try:
         old, new = _values(before), _values(after)
@@ -54,7 +56,10 @@ def differences(before: Any, after: Any, spell: Spell = str) -> Differences | No
     places = [
         place for place in dict.fromkeys([*old, *new]) if not _same(old, new, place) and place not in holding
     ]
-    shown = (_difference(place, old, new, before, after, spell) for place in places[:SHOWN])
+    shown = (
+        _called(_difference(place, old, new, before, after, spell), place, labels or {})
+        for place in places[:SHOWN]
+    )
     return Differences(tuple(shown), max(len(places) - SHOWN, 0))
 
 
@@ -105,6 +110,12 @@ def _difference(
         None if what == "added" else _shown(before, place, old[place], spell),
         None if what == "removed" else _shown(after, place, new[place], spell),
     )
+
+
+def _called(found: Difference, place: Place, labels: Mapping[str, str]) -> Difference:
+    """The difference by the name that its kind gives the field."""
+    word = labels.get(".".join(map(str, place)))
+    return replace(found, field=word) if word else found
 
 
 def _field(place: Place) -> str:

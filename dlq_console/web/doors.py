@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, Self, TypeVar
 
 from flask_babel import gettext
 
 from dlq_console.store import people, queries
 from dlq_console.store.events import EventSummary
 from dlq_console.store.people import Permission, Person
-from dlq_console.store.queries import ClosedDoor
+from dlq_console.store.queries import ClosedDoor, Overview
 from dlq_console.store.states import Reason
 from dlq_console.web import display, words
 from dlq_console.web.auth import person
 from dlq_console.web.hub import store
+from dlq_console.web.space import within
+
+Item = TypeVar("Item")
 
 #: In which order causes are told: what needs a person comes first.
 _ORDER = ("auth", "pause", "circuit", "provider")
+#: Rows of each table of the overview: a row may hold a form, and an installation may have hundreds of accounts.
+MOST_ROWS = 20
+#: Bytes of a page for why one door is closed.
+REASON = 180
 #: What may be chosen for a pause, in minutes; 0 until a person resumes it.
 PAUSES = (0, 15, 60, 240, 1440)
 
@@ -47,7 +54,7 @@ def rows(closed: Sequence[ClosedDoor], asking: Person) -> list[DoorRow]:
             words.cause_word(door.cause),
             _until(door),
             "" if door.cause == "auth" else door.by or "",
-            _reason(door),
+            within(_reason(door), REASON),
             may_resume=may_resume and door.cause in ("auth", "pause"),
             may_reset=may_reset and door.cause == "circuit",
         )
@@ -55,11 +62,34 @@ def rows(closed: Sequence[ClosedDoor], asking: Person) -> list[DoorRow]:
     ]
 
 
-def overview_parts(asking: Person, closed: Sequence[ClosedDoor]) -> dict[str, Any]:
-    """What the overview shows of doors."""
+@dataclass(frozen=True, slots=True)
+class Part(Generic[Item]):
+    """A part of a table that is too long for a page: its rows, how many stand behind them, and where they begin."""
+
+    items: Sequence[Item]
+    more: int
+    next: int
+
+    @classmethod
+    def of(cls, items: Sequence[Item], start: int) -> Self:
+        """The rows from `start` on; from the beginning where there are none."""
+        start = start if 0 <= start < len(items) else 0
+        end = start + MOST_ROWS
+        return cls(items[start:end], max(len(items) - end, 0), end)
+
+
+def overview_parts(
+    asking: Person, closed: Sequence[ClosedDoor], view: Overview, start: Mapping[str, int]
+) -> dict[str, Any]:
+    """What the overview shows of doors, accounts and kinds; `start` says with which row each table begins."""
+    shut = {door.account: door for door in reversed(closed) if door.type == "account"}
+    # What is closed needs a look, however little is dead behind it.
+    accounts = sorted(view.accounts, key=lambda figures: figures.account not in shut)
     return {
-        "door_rows": rows(closed, asking),
-        "closed_accounts": {door.account: door for door in reversed(closed) if door.type == "account"},
+        "doors": Part.of(rows(closed, asking), start["doors"]),
+        "accounts": Part.of(accounts, start["accounts"]),
+        "kinds": Part.of(view.kinds, start["kinds"]),
+        "closed_accounts": shut,
         "may_pause": people.may(asking, Permission.PAUSE_ACCOUNT),
         "pauses": [(minutes, _pause_word(minutes)) for minutes in PAUSES],
     }

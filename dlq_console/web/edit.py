@@ -13,12 +13,15 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from dlq_console.errors import ActionNotAllowed, PayloadRefused
 from dlq_console.hub.editing import Edited, check_allowed
+from dlq_console.redact import MASK
 from dlq_console.store.canonical import decode_payload
 from dlq_console.store.events import Event
 from dlq_console.store.states import Action
 from dlq_console.web import display, errors
 from dlq_console.web.auth import demand, require_person
+from dlq_console.web.beside import field_labels
 from dlq_console.web.differences import differences
+from dlq_console.web.edit_words import why_not_saved
 from dlq_console.web.events import EVENT_ID, found_event, seen, why_refused
 from dlq_console.web.hub import hub
 from dlq_console.web.payload import raw_json
@@ -70,7 +73,8 @@ def check_or_save(event_id: int) -> AnyResponse:
             even_if_newer=_knows_of_newer(),
         )
     except PayloadRefused as refused:
-        return _page(event, text, status=400, detail=refused.message)
+        said = why_not_saved(refused)
+        return _page(event, text, status=400, problem=said, detail="" if said else refused.message)
     except ActionNotAllowed as refused:
         now = found_event(event_id)
         return _page(event, text, status=409, problem=_why_not(now, refused), other=refused.newer)
@@ -92,9 +96,12 @@ def _page(
     `problem` is a sentence in the person's language, `detail` one of the store, `other` the event that is in the way.
     """
     shown: dict[str, Any] = {"problem": problem, "detail": detail, "other": other}
+    shown["hides"] = MASK in raw_json(event.exact_payload)
     if edited is not None:
         spell = display.current().decimal
-        shown["changes"] = differences(event.exact_payload, edited.payload, spell)
+        shown["changes"] = differences(
+            event.exact_payload, edited.payload, spell, labels=field_labels(event.kind)
+        )
     page = render_template(
         "event/edit.html",
         event=event,

@@ -15,6 +15,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from dlq_console.errors import ActionNotAllowed, EventNotFound, PayloadRefused, StoreUnavailable
 from dlq_console.store.filters import FilterError
 from dlq_console.store.people import PeopleError
+from dlq_console.web import outages
 from dlq_console.web.auth import load_person
 
 
@@ -95,7 +96,7 @@ def install(app: Flask) -> None:
     app.register_error_handler(PeopleError, lambda error: answer(problem(400, detail=error.message)))
     app.register_error_handler(EventNotFound, lambda _error: answer(problem(404)))
     app.register_error_handler(ActionNotAllowed, lambda _error: answer(problem(409)))
-    app.register_error_handler(StoreUnavailable, lambda _error: answer(problem(503)))
+    app.register_error_handler(StoreUnavailable, _database_away)
 
 
 def problem(status: int, *, sentence: str = "", detail: str = "") -> Problem:
@@ -120,6 +121,11 @@ def answer(shown: Problem, *, more: str = "") -> AnyResponse:
     if shown.status in (429, 503):
         response.headers["Retry-After"] = "300" if shown.status == 429 else "5"
     return response
+
+
+def _database_away(error: StoreUnavailable) -> AnyResponse:
+    outages.told(error)
+    return answer(problem(503))
 
 
 def _http_error(error: HTTPException) -> AnyResponse:
@@ -150,12 +156,24 @@ def _form_token_wrong(_error: CSRFError) -> AnyResponse:
 
 def _filter_wrong(error: FilterError) -> AnyResponse:
     """The address names a filter that means nothing; the list itself is one click away."""
-    lists = {"events": "triage.events", "dead_letters": "triage.dead_letters"}
-    page = lists.get((request.endpoint or "").rpartition(".")[2], "triage.overview")
-    if request.blueprint == "audit":
-        page = "audit.index"
-    link = Link(url_for(page), gettext("Clear the filter"))
-    return answer(replace(problem(400, detail=error.message), link=link))
+    link = Link(url_for(_list_behind_filter()), gettext("Clear the filter"))
+    sentence = ""
+    if error.unknown:
+        sentence = gettext(
+            "There is no filter “%(name)s”. Nothing was done or shown, because without it more would match than was asked for.",
+            name=error.unknown,
+        )
+    return answer(replace(problem(400, sentence=sentence, detail=error.message), link=link))
+
+
+def _list_behind_filter() -> str:
+    """The list to which the filter of this request belongs."""
+    if request.blueprint in ("audit", "groups"):
+        return f"{request.blueprint}.index"
+    # Of a selection, a saved view and a file it stands in the form or the address; of the rest, in the name of the page.
+    named = request.form.get("list") or request.form.get("page") or (request.view_args or {}).get("page", "")
+    page = (named or (request.endpoint or "").rpartition(".")[2].removeprefix("new_")).replace("-", "_")
+    return f"triage.{page}" if page in ("dead_letters", "events") else "triage.overview"
 
 
 def _session_ended() -> Problem:

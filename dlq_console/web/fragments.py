@@ -65,7 +65,7 @@ def state(event_id: int) -> AnyResponse:
 
 
 def _news(name: str) -> AnyResponse:
-    flt = asked()
+    flt = asked(beside={"after", "seen"})
     after = EventFilter.parse({"from": request.args.get("after", "")}).from_
     if after is None:
         raise FilterError("after: write the time of the newest row.")

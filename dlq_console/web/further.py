@@ -11,11 +11,14 @@ from dlq_console.web import words
 from dlq_console.web.asking import DEAD_LETTERS, local_time
 from dlq_console.web.auth import person
 from dlq_console.web.beside import Column
+from dlq_console.web.hub import hub
 from dlq_console.web.lists import Choices
 
 #: Parameters that always have a field there.
 NAMES = frozenset({"class", "assignee", "attempts", "since", "from", "to", "snoozed"})
 
+#: Fields of payloads that are offered.
+MOST_KNOWN = 40
 #: Spans of time to choose from.
 _SPANS = ("1h", "4h", "1d", "2d", "7d", "30d")
 
@@ -40,8 +43,19 @@ def fields(page: str, flt: EventFilter, columns: tuple[Column, ...]) -> dict[str
         "columns": [
             (f"{PAYLOAD}{column.path}", column.label, asked_for.get(column.path, "")) for column in columns
         ],
+        "known": _known(columns),
         "number": sum(_is_here(name) for name, _ in flt.query()),
     }
+
+
+def _known(columns: tuple[Column, ...]) -> Choices:
+    """The fields that any kind names and that have no field of their own here, with what they are called."""
+    has_field = {column.path for column in columns}
+    labels: dict[str, dict[str, None]] = {}
+    for kind in hub().known_kinds().values():
+        for label, path in kind.policy.get("columns", {}).items():
+            labels.setdefault(path, {})[label] = None
+    return [(path, ", ".join(labels[path])) for path in sorted(labels.keys() - has_field)[:MOST_KNOWN]]
 
 
 def _is_here(parameter: str) -> bool:

@@ -15,8 +15,9 @@ from dlq_console.store.desk import GroupMarks
 from dlq_console.store.filters import EventFilter, FilterError
 from dlq_console.store.people import Permission
 from dlq_console.store.queries import Count, Group, Groups, Page
+from dlq_console.store.states import Status
 from dlq_console.web import answers, display
-from dlq_console.web.asking import DEAD_LETTERS
+from dlq_console.web.asking import DEAD_LETTERS, asked, for_page
 from dlq_console.web.auth import person, require_person
 from dlq_console.web.charts import Sparkline, sparkline
 from dlq_console.web.counting import is_stale
@@ -50,7 +51,7 @@ class Line:
 @groups.get("/groups")
 def index() -> str | AnyResponse:
     """Every cause that has dead letters."""
-    flt, skip = EventFilter.parse(request.args), _skipped()
+    flt, skip = asked(), _skipped()
     found = queries.groups(store(), flt, accounts=person().accounts, limit=PAGE_SIZE, skip=skip)
     address = url_for("groups.index")
     if skip and not found.items:
@@ -81,6 +82,9 @@ def show(fingerprint: str) -> str:
         abort(404)
     flt = EventFilter(group=fingerprint)
     found = queries.dead_letters(store(), flt, limit=NEWEST, accounts=accounts)
+    # What the list of dead letters shows, and so what is meant by all of them.
+    dead = EventFilter(group=fingerprint, status=(Status.DEAD,))
+    in_sight = queries.count(store(), for_page(DEAD_LETTERS, dead), accounts=accounts)
     parts = queries.group_parts(store(), fingerprint, accounts=accounts)
     return render_template(
         "groups/group.html",
@@ -90,10 +94,11 @@ def show(fingerprint: str) -> str:
         trend=_trends([group], accounts).get(fingerprint),
         count=found.count,
         dead_total=found.total,
-        answer=_group_answer(group, found.count),
+        in_sight=in_sight,
+        answer=_group_answer(group, found.count, in_sight),
         rows=list_rows(found.page.items, person()),
         desk=group_desk(fingerprint),
-        bulk=_bulk_actions(found.count),
+        bulk=_bulk_actions(in_sight),
         page=DEAD_LETTERS,
         address_of=_dead_letters,
     )
@@ -118,18 +123,10 @@ def _cursor(place: int) -> str:
 def _lines(found: Groups, flt: EventFilter) -> list[Line]:
     fingerprints = [group.fingerprint for group in found.items]
     marks = desk.group_marks(store(), fingerprints) if fingerprints else {}
-    trends = _trends(found.items, _counted_in(flt))
+    trends = _trends(found.items, queries.counted_in(flt, person().accounts))
     return [
         _line(group, trends.get(group.fingerprint), marks.get(group.fingerprint)) for group in found.items
     ]
-
-
-def _counted_in(flt: EventFilter) -> tuple[str, ...] | None:
-    """The accounts that the list is about."""
-    visible = person().accounts
-    if not flt.account:
-        return visible
-    return tuple(account for account in flt.account if visible is None or account in visible)
 
 
 def _trends(
@@ -185,7 +182,7 @@ def _answer(found: Groups, flt: EventFilter, skip: int) -> str:
         "%(number)s cause, %(dead)s.",
         "%(number)s causes, %(dead)s.",
         found.number,
-        number=shown.number(found.number),
+        number=shown.count(Count(found.number, not found.complete)),
         dead=dead,
     )
     if found.number < 2:
@@ -195,14 +192,14 @@ def _answer(found: Groups, flt: EventFilter, skip: int) -> str:
     return Markup("{} {}").format(how_many, biggest)
 
 
-def _group_answer(group: Group, count: Count) -> str:
+def _group_answer(group: Group, count: Count, in_sight: Count) -> str:
     shown = display.current()
     if not count.number:
         return gettext(
             "No dead letter has this cause any more; the last one died on %(time)s.",
             time=shown.full(group.last_seen_at),
         )
-    return ngettext(
+    told = ngettext(
         "%(count)s dead letter has this cause: since %(since)s, the last one %(ago)s.",
         "%(count)s dead letters have this cause: since %(since)s, the last one %(ago)s.",
         count.number,
@@ -210,6 +207,16 @@ def _group_answer(group: Group, count: Count) -> str:
         since=shown.moment(group.first_seen_at),
         ago=shown.ago(group.last_seen_at),
     )
+    snoozed = count.number - in_sight.number
+    if count.capped or in_sight.capped or snoozed < 1:
+        return told
+    out_of_sight = ngettext(
+        "%(count)s of them is snoozed.",
+        "%(count)s of them are snoozed.",
+        snoozed,
+        count=shown.number(snoozed),
+    )
+    return f"{told} {out_of_sight}"
 
 
 def _as_of(found: Groups) -> str:

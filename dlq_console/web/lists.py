@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from dlq_console.store.filters import EventFilter
@@ -14,8 +15,18 @@ from dlq_console.web.chips import Chip, chips
 #: Rows on one page of a list.
 PAGE_SIZE = 50
 
+#: Names that one field of the filter offers, beside those that are chosen.
+MOST_OFFERED = 20
+
 #: Values offered for one field of the filter, with what they are called.
 Choices = list[tuple[str, str]]
+
+
+class Facet(NamedTuple):
+    """What one field of the filter offers; `others` says that there are more names, which can be typed."""
+
+    choices: Choices
+    others: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +53,7 @@ class ListView:
     #: The same list in the opposite order, and as it is at this moment, for whoever gets the link.
     turned: str
     pinned: str
-    facets: dict[str, Choices] = field(default_factory=dict)
+    facets: dict[str, Facet] = field(default_factory=dict)
 
     @property
     def asked(self) -> list[tuple[str, str]]:
@@ -62,7 +73,7 @@ def list_view(
     address: str,
     fragment: str,
     fields: set[str],
-    facets: dict[str, Choices],
+    facets: dict[str, Facet],
 ) -> ListView:
     """Everything around the rows.
 
@@ -102,9 +113,10 @@ def page_address(address: str, flt: EventFilter, cursor: str = "") -> str:
     return with_query(address, flt.query(cursor=cursor))
 
 
-def offered(known: Iterable[str], chosen: Iterable[str]) -> Choices:
+def offered(known: Collection[str], chosen: Iterable[str]) -> Facet:
     """Names to choose from; what is chosen is always among them, so that the form tells the truth."""
-    return [(name, name) for name in sorted({*known, *chosen})]
+    first = sorted(known)[:MOST_OFFERED]
+    return Facet([(name, name) for name in sorted({*first, *chosen})], others=len(known) > MOST_OFFERED)
 
 
 def with_query(address: str, pairs: list[tuple[str, str]]) -> str:

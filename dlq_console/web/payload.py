@@ -86,15 +86,18 @@ class Reading:
     hidden: tuple[str, ...] = ()
 
 
-def read(payload: Any, spell: Spell = str, *, size: int = SPACE) -> Reading:
+def read(
+    payload: Any, spell: Spell = str, *, size: int = SPACE, labels: Mapping[str, str] | None = None
+) -> Reading:
     """What a page shows of a payload.
 
     Args:
         payload: any JSON value.
         spell: writes the numbers that are not whole.
         size: bytes of the page that it may fill.
+        labels: path -> what the kind calls the field there; all others are called by their names.
     """
-    reader = _Reader(spell, Space(size))
+    reader = _Reader(spell, Space(size), labels or {})
     return Reading(reader.node(payload, "", ()), tuple(reader.hidden))
 
 
@@ -136,8 +139,9 @@ def short_json(payload: Any, payload_json: str) -> str:
 
 
 class _Reader:
-    def __init__(self, spell: Spell, space: Space) -> None:
+    def __init__(self, spell: Spell, space: Space, labels: Mapping[str, str]) -> None:
         self._spell = spell
+        self._labels = {"".join(map(step, path.split("."))): word for path, word in labels.items()}
         self._space = space
         self.hidden: list[str] = []
 
@@ -158,11 +162,14 @@ class _Reader:
     def _group(self, fields: Mapping[str, Any], pointer: str, path: Path) -> Group:
         shown: list[tuple[str, Node]] = []
         for name in fields:
-            name_shown = self._space.take(label(name), most=MAX_TEXT)
+            name_shown = self._space.take(self._label(name, pointer + step(name)), most=MAX_TEXT)
             if len(shown) == MAX_ITEMS or not self._space.fill(_AROUND):
                 break
             shown.append((name_shown, self._field(fields, name, pointer, path)))
         return Group(tuple(shown), len(fields) - len(shown))
+
+    def _label(self, name: str, pointer: str) -> str:
+        return self._labels.get(pointer) or label(name)
 
     def _field(self, fields: Mapping[str, Any], name: str, pointer: str, path: Path) -> Node:
         value, here = fields[name], pointer + step(name)

@@ -37,7 +37,7 @@ class Asked:
 def asked(event: EventSummary, *, may_ask: bool) -> Asked | None:
     """What the page of a dead letter says of prechecks; None where nobody may ask and nobody has."""
     last = queries.last_precheck(store(), event.id)
-    if last is None or last.epoch != event.lease_epoch:
+    if last is None or not last.is_about(event):
         return Asked(may_ask) if may_ask else None
     if not last.is_open:
         sentence, tone, shape = _answer(last.answer)

@@ -18,17 +18,20 @@ from dlq_console.store.queries import Listed
 from dlq_console.store.states import Action, Status, allows
 from dlq_console.web import display
 from dlq_console.web.advice import in_short
-from dlq_console.web.beside import Beside, beside
+from dlq_console.web.beside import Beside, Cell, beside
 from dlq_console.web.display import Stamp
 from dlq_console.web.follow import Follow, follow, outcome
 from dlq_console.web.offers import may_cancel, sending
-from dlq_console.web.space import within
+from dlq_console.web.space import fairly, within
 from dlq_console.web.things import thing
 from dlq_console.web.waiting import waiting
 from dlq_console.web.words import Look
 
-#: Bytes of a page for the errors of all rows, and those of one: what it shows, and what it says to whoever points at it.
-TEXTS, SAID, RAW = 4_500, 180, 320
+#: Bytes of a page for the texts of all rows, and for those where fields of the payload have columns, whose cells take
+#: room themselves; what is always left of them.
+TEXTS, TEXTS_WITH_COLUMNS, LEAST_TEXTS = 9_000, 5_500, 3_000
+#: Bytes of a row for its texts; of its error: what it shows, and what it says to whoever points at it.
+MOST, SAID, RAW = 600, 180, 320
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class Row(NamedTuple):
     """One event as a row. A tuple, because fifty of them are made for a page, and a tuple is made twice as fast.
 
     `said` is what happened, `raw` the error as it was kept where that says more; `cells` are fields of the payload
-    that have columns, `beside` is what else is known; `seen` is the epoch, for the guard of an act; `verb` is the act
+    that have columns, `beside` is what else is known, whoever has it first, because it is cut at its end; `seen` is the epoch, for the guard of an act; `verb` is the act
     that is offered. A row with `follow` looks at the truth until its event has ended.
     """
 
@@ -69,7 +72,7 @@ class Row(NamedTuple):
     account: str
     said: str
     raw: str
-    cells: tuple[str, ...]
+    cells: tuple[Cell, ...]
     beside: str
     stamp: Stamp
     attempts: str
@@ -85,6 +88,7 @@ def list_rows(
     came_in: bool = False,
     form: Form | None = None,
     known: Beside | None = None,
+    taken: int = 0,
 ) -> list[Row]:
     """The rows of a list. They stay as they are: only what somebody acts upon is followed.
 
@@ -94,12 +98,14 @@ def list_rows(
         came_in: whether the time is that of coming in for all of them; else that of its death for a dead one.
         form: what they have in common.
         known: what stands beside the events; nothing if left out.
+        taken: bytes of their room on the page that something else takes.
     """
     shown, root = display.current(), request.script_root
     may = people.may(person, Action.REPROCESS)
     form, known = form or Form(), known or Beside()
     # Fifty long errors would fill the page, so they share what there is.
-    room = TEXTS // max(len(events), 1)
+    texts = max((TEXTS_WITH_COLUMNS if form.kind else TEXTS) - taken, LEAST_TEXTS)
+    room = min(texts // max(len(events), 1), MOST)
     return [
         _row(
             event,
@@ -156,24 +162,36 @@ def _row(
     verb: str = "",
     since: datetime | None = None,
     where: Follow | None = None,
-    room: int = TEXTS,
+    room: int = MOST,
 ) -> Row:
     died_at = event.finished_at if event.status == Status.DEAD else None
     whole, raw = said or in_short(event), event.last_error or ""
-    said = within(whole, min(room, SAID))
+    cells = known.cells(event)
+    beside_ = " · ".join(filter(None, (known.on_desk(event), known.in_words(event))))
+    said, beside_, name, kind, account, *fields = fairly(
+        [
+            within(whole, SAID),
+            beside_,
+            thing(event),
+            "" if form.kind else event.kind,
+            event.account,
+            *(cell.text for cell in cells),
+        ],
+        room,
+    )
     return Row(
         id=str(event.id),
         # Routes are not looked up fifty times.
         address=f"{root}/events/{event.id}",
         seen=str(event.lease_epoch),
         look=shown.state(event),
-        thing=thing(event),
-        kind="" if form.kind else event.kind,
-        account=event.account,
+        thing=name,
+        kind=kind,
+        account=account,
         said=said,
         raw=within(raw, RAW) if raw != said and room >= SAID + RAW else "",
-        cells=known.cells(event),
-        beside=" · ".join(filter(None, (known.in_words(event), known.on_desk(event)))),
+        cells=tuple(cell._replace(text=text) for cell, text in zip(cells, fields, strict=True)),
+        beside=beside_,
         stamp=shown.stamp(since or died_at or event.created_at),
         attempts=shown.number(event.total_attempts),
         verb=verb or (Action.REPROCESS if may and allows(Action.REPROCESS, event.status) else ""),

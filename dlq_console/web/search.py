@@ -6,10 +6,10 @@ from flask import Blueprint, redirect, render_template, request, url_for
 from flask_babel import gettext, ngettext
 from werkzeug.wrappers import Response as AnyResponse
 
-from dlq_console.store import finding, queries
+from dlq_console.store import fields, finding, queries
 from dlq_console.store.events import EventSummary
 from dlq_console.store.filters import MAX_LENGTH, EventFilter
-from dlq_console.store.finding import MAX_HITS, Hit
+from dlq_console.store.finding import MAX_HITS, Hit, number_of
 from dlq_console.web import display
 from dlq_console.web.auth import person, require_person
 from dlq_console.web.beside import beside, columns_of, cut
@@ -38,6 +38,7 @@ def find() -> str | AnyResponse:
         text=cut(text, LONGEST),
         answer=_answer(text, len(found)),
         rows=_rows(found),
+        same=_same(found, text),
         by_error=_by_error(text),
     )
 
@@ -46,20 +47,50 @@ def _rows(found: list[tuple[Hit, EventSummary]]) -> list[Row]:
     events = [event for _, event in found]
     rows, known = list_rows(events, person()), beside(events)
     return [
-        row._replace(beside=" · ".join(filter(None, (_where(hit, event), known.on_desk(event)))))
+        row._replace(beside=" · ".join(filter(None, (known.on_desk(event), _where(hit, event)))))
         for row, (hit, event) in zip(rows, found, strict=True)
     ]
 
 
 def _where(hit: Hit, event: EventSummary) -> str:
     """Where the text stands in an event."""
+    return gettext("found in: %(where)s", where=_field(hit, event))
+
+
+def _field(hit: Hit, event: EventSummary) -> str:
+    """What the field is called in which a text was found."""
     labels = {column.path: column.label for column in columns_of(event.kind)}
     known = {
         "id": gettext("event id"),
         "entity_id": gettext("number"),
         "idempotency_key": gettext("idempotency key"),
     }
-    return gettext("found in: %(where)s", where=known.get(hit.path) or labels.get(hit.path, hit.path))
+    return known.get(hit.path) or labels.get(hit.path, hit.path)
+
+
+def _same(found: list[tuple[Hit, EventSummary]], text: str) -> list[tuple[str, str]]:
+    """The lists of all events with that text in the same field, where they can be acted upon: what it is, and where."""
+    asked = number_of(text)
+    filters: dict[str, tuple[str, EventFilter]] = {}
+    kept = fields.read(store(), [hit.event_id for hit, _ in found])
+    for hit, event in found:
+        if hit.path == "entity_id":
+            flt = EventFilter(entity=asked)
+        elif hit.path in ("id", "idempotency_key"):
+            continue
+        else:
+            # Found in another spelling as well; of what is masked only the typed one is known.
+            value = kept.get(hit.event_id, {}).get(hit.path, "")
+            same = value if value.casefold() == asked.casefold() else asked
+            flt = EventFilter(payload=((hit.path, same),))
+        filters.setdefault(hit.path, (_field(hit, event), flt))
+    return [
+        (
+            gettext("All with %(where)s %(text)s, as a list", where=where, text=cut(asked, _QUOTED)),
+            page_address(url_for("triage.events"), flt),
+        )
+        for where, flt in filters.values()
+    ]
 
 
 def _by_error(text: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from markupsafe import escape
 
 #: Stands where a text was cut.
@@ -38,6 +40,15 @@ class Space:
         had_room = self.left > 0
         self.left -= size
         return had_room
+
+
+def fairly(texts: Sequence[str], room: int) -> list[str]:
+    """`texts` in `room` bytes of a page: short ones whole, and what they leave shared by the long ones."""
+    shown, left = list(texts), room
+    for place, number in enumerate(sorted(range(len(texts)), key=lambda number: len(texts[number]))):
+        shown[number] = within(texts[number], left // (len(texts) - place))
+        left -= weight(shown[number])
+    return shown
 
 
 def within(text: str, most: int) -> str:

@@ -17,12 +17,15 @@ from dlq_console.web import chips, further, news, tabs
 from dlq_console.web.asking import DEAD_LETTERS, EVENTS
 from dlq_console.web.auth import person
 from dlq_console.web.beside import beside, columns_of
-from dlq_console.web.lists import Choices, list_view, page_address
-from dlq_console.web.rows import Form, list_rows
+from dlq_console.web.lists import Facet, list_view, page_address
+from dlq_console.web.rows import Form, Row, list_rows
 
 #: Where each list is, and its parts.
 PAGES = {DEAD_LETTERS: "triage.dead_letters", EVENTS: "triage.events"}
 FRAGMENTS = {DEAD_LETTERS: "fragments.dead_letters", EVENTS: "fragments.events"}
+
+#: How often the filter stands on its page, as an address or as fields of a form.
+ADDRESSES = 12
 
 #: What can be done with a selection; each takes the right of that name.
 _BULK_ACTIONS = (
@@ -35,7 +38,7 @@ _BULK_ACTIONS = (
 
 
 def surroundings(
-    name: str, flt: EventFilter, page: Page[EventLine], *, fields: set[str], facets: dict[str, Choices]
+    name: str, flt: EventFilter, page: Page[EventLine], *, fields: set[str], facets: dict[str, Facet]
 ) -> dict[str, Any]:
     """What the template of a list needs beside what is its own.
 
@@ -50,11 +53,19 @@ def surroundings(
     columns = columns_of(one_kind) if one_kind else ()
     form = Form(picks=people.may(person(), Permission.BULK), kind=one_kind if columns else "")
     known = beside(page.items, [form.kind] if form.kind else [])
+    rows = list_rows(
+        page.items,
+        person(),
+        came_in=name == EVENTS,
+        form=form,
+        known=known,
+        taken=ADDRESSES * len(urlencode(flt.query())),
+    )
     return {
         "page": name,
         "row_form": form,
-        "columns": columns,
-        "rows": list_rows(page.items, person(), came_in=name == EVENTS, form=form, known=known),
+        "columns": [(column.label, _is_numeric(rows, place)) for place, column in enumerate(columns)],
+        "rows": rows,
         "more": further.fields(name, flt, columns),
         "list": list_view(
             flt,
@@ -69,6 +80,12 @@ def surroundings(
         ),
         **_around(name, flt, page),
     }
+
+
+def _is_numeric(rows: list[Row], place: int) -> bool:
+    """Whether a column holds numbers and nothing else."""
+    cells = [row.cells[place] for row in rows if row.cells[place].text]
+    return bool(cells) and all(cell.numeric for cell in cells)
 
 
 def _around(name: str, flt: EventFilter, page: Page[EventLine]) -> dict[str, Any]:

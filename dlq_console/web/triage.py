@@ -12,12 +12,12 @@ from dlq_console.store import queries
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.queries import DeadLetters, Group, Overview
 from dlq_console.store.states import Reason, Status
-from dlq_console.web import answers, display, doors
+from dlq_console.web import answers, display, doors, words
 from dlq_console.web.asking import DEAD_LETTERS, EVENTS, asked, for_page
 from dlq_console.web.auth import person, require_person
 from dlq_console.web.counting import is_stale
 from dlq_console.web.hub import store
-from dlq_console.web.lists import PAGE_SIZE, offered
+from dlq_console.web.lists import PAGE_SIZE, Facet, offered
 from dlq_console.web.surroundings import surroundings
 
 triage = Blueprint("triage", __name__)
@@ -54,9 +54,15 @@ def overview_context() -> dict[str, Any]:
         "dead_total": view.dead,
         "answer": answers.overview(view, biggest, closed),
         "workers": answers.workers(view),
+        "will_retry": words.will_retry(view.failed.number),
         "nothing_yet": _nothing_to_show(view) and not closed and nothing_ever(),
-        **doors.overview_parts(person(), closed),
+        **doors.overview_parts(person(), closed, view, _started()),
     }
+
+
+def _started() -> dict[str, int]:
+    """With which row the tables of the overview begin, as its address says."""
+    return {name: request.args.get(name, 0, type=int) for name in ("doors", "accounts", "kinds")}
 
 
 def dead_letters_context() -> dict[str, Any]:
@@ -105,8 +111,8 @@ def events_context() -> dict[str, Any]:
             fields={"status", "reason", "q", "entity"}
             | {name for name in ("kind", "account") if len(getattr(flt, name)) < 2},
             facets={
-                "status": [(str(status), shown.status(status).word) for status in Status],
-                "reason": [(str(reason), shown.reason(reason)) for reason in Reason],
+                "status": Facet([(str(status), shown.status(status).word) for status in Status]),
+                "reason": Facet([(str(reason), shown.reason(reason)) for reason in Reason]),
             },
         ),
     }
@@ -141,10 +147,10 @@ def _nothing_to_show(view: Overview) -> bool:
     return not view.accounts and not view.done_last_hour.number
 
 
-def _dead_letter_facets(flt: EventFilter, found: DeadLetters) -> dict[str, list[tuple[str, str]]]:
+def _dead_letter_facets(flt: EventFilter, found: DeadLetters) -> dict[str, Facet]:
     shown = display.current()
     return {
         "kind": offered(found.kinds, flt.kind),
         "account": offered(found.accounts, flt.account),
-        "reason": [(str(reason), shown.reason(reason)) for reason in found.reasons],
+        "reason": Facet([(str(reason), shown.reason(reason)) for reason in found.reasons]),
     }

@@ -13,7 +13,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from dlq_console.store import people
 from dlq_console.store import views as saved
 from dlq_console.store.filters import EventFilter
-from dlq_console.store.people import Permission, Role
+from dlq_console.store.people import Permission
 from dlq_console.store.queries import Count
 from dlq_console.store.views import View, ViewNameTaken, ViewNotFound, ViewRefused
 from dlq_console.web import chips, display, errors
@@ -27,6 +27,8 @@ views.before_request(require_person)
 
 #: Ids beyond what a database can hold are no ids.
 VIEW_ID = "int(max=9223372036854775807):view_id"
+#: What the form of a view writes beside its filter.
+_BESIDE = frozenset({"csrf_token", "page", "shared", "view_name"})
 #: How many views are counted for one page; nobody looks at the figures of a hundred.
 MOST_COUNTED = 20
 
@@ -64,7 +66,7 @@ def save() -> AnyResponse:
     page = request.form.get("page", "")
     if page not in PAGES:
         abort(400)
-    flt = EventFilter.parse(request.form)
+    flt = EventFilter.parse_all(request.form.to_dict(flat=False), beside=_BESIDE)
     try:
         saved.save(store(), person(), filter_=urlencode(flt.query()), page=page, **_named())
     except ViewRefused as refused:
@@ -113,7 +115,7 @@ def _refuse(refused: ViewRefused) -> AnyResponse:
 def _shown(view: View, count: Count | None) -> Shown:
     mine = view.owner == person().name
     address = with_query(url_for(PAGES[view.page]), view.flt.query())
-    may_change = mine or (view.shared and person().role is Role.ADMIN)
+    may_change = mine or (view.shared and saved.may_change_shared(person()))
     return Shown(view, address, chips.in_words(view.flt), count, mine, may_change)
 
 

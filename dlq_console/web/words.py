@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from flask_babel import gettext, lazy_gettext
+from flask_babel import gettext, lazy_gettext, ngettext
 from flask_babel.speaklater import LazyString
 
 from dlq_console.store.people import Permission
@@ -120,6 +120,11 @@ _ACTS: dict[str, LazyString] = {
 
 
 @lru_cache(maxsize=256)
+def will_retry(number: int) -> str:
+    """What stands beside the number of events that are tried again by themselves."""
+    return str(ngettext("will retry by itself", "will retry by themselves", number))
+
+
 def look(locale: str, state: str) -> Look:
     """The look of a status or of `WAITING`. `locale` is that of the request and serves as part of the cache's key."""
     return _look(_LOOKS, state)

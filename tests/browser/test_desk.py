@@ -37,6 +37,7 @@ def test_one_takes_notes_snoozes_and_takes_that_back(
     expect(desk.locator(".undo")).to_be_visible()
     assert marked.marks(site.desk.hub.store, [event_id])[event_id].snoozed_until is not None
     # The keyboard is where the way back is.
+    expect(desk.locator(".undo button")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("#event-history")).to_contain_text("maria")
     expect(desk.get_by_role("button", name=undo)).to_be_visible()

@@ -26,6 +26,8 @@ FOLDER = PROJECT_ROOT / ".screenshots"
 NO_PAGES = re.compile(
     r"/_f/|/api/|/static/|/export/|/healthz|/readyz|/health/(breakers|bulkheads)|.*\.(csv|json)$|.*/reveal$|/bulk/preview$"
 )
+#: Pictures of refusals, each with the status that it comes with.
+REFUSED = {"not-found": 404, "filter-refused": 400}
 #: A desk and a phone.
 WIDTHS, HEIGHT = (1366, 390), 800
 
@@ -40,8 +42,10 @@ class Album:
         self.endpoints: set[str] = set()
 
     def turn_to(self, name: str, path: str) -> None:
-        """The picture of a page that has an address."""
-        self._page.goto(path)
+        """The pictures of a page that has an address."""
+        answer = self._page.goto(path)
+        assert answer is not None
+        assert (name, answer.status) == (name, REFUSED.get(name, 200))
         self.keep(name)
 
     def keep(self, name: str) -> None:

@@ -91,7 +91,7 @@ def test_a_row_follows_its_event_to_the_end_and_keeps_the_focus(site: Site, open
     row.get_by_role("button", name="Reprocess").press("Enter")
     expect(row).to_contain_text("waiting")
     expect(row.get_by_role("button", name="Do not send")).to_be_visible()
-    expect(page.locator(f"#event-{first}")).to_be_focused()
+    expect(page.locator(f"#e{first}")).to_be_focused()
 
     del site.desk.answers["1"]
     site.desk.hub.run(first)

@@ -9,6 +9,7 @@ import pytest
 
 from dlq_console import ActionNotAllowed, Hub, PayloadRefused
 from dlq_console.settings import read_settings
+from dlq_console.store.bulk.runs import Stop, read_stop
 from dlq_console.store.filters import EventFilter
 from tests.hub.line import Line
 
@@ -104,7 +105,7 @@ def test_run_stops_by_itself_when_too_many_die_again_and_a_person_lets_it_go_on(
     assert (run.state, run.cause, run.died_same, run.remaining) == ("stopped", "died_again", 1, 29)
     assert line.statuses(ids).count("dead") == 30
     (stop,) = [row for row in line.acts(run_id) if row["action"] == "bulk_stop"]
-    assert (stop["actor"], stop["note"]) == ("hub", "1 of 1 died again.")
+    assert (stop["actor"], stop["note"], read_stop(stop["after"])) == ("hub", None, Stop(1, 1))
     line.registered = True
     line.hub.bulk.resume(run_id, actor="ana")
     run = line.finish(run_id)

@@ -244,6 +244,25 @@ def test_a_mask_where_nothing_was_hidden_is_refused_with_its_place(hub: Hub) -> 
     assert hub.get(old.id).status == "dead"
 
 
+def test_an_item_of_a_list_that_may_be_another_one_is_refused_with_its_place(hub: Hub) -> None:
+    people = [{"cpf": "111", "seats": 1}, {"cpf": "222", "seats": 2}]
+    old = Erp(hub).dead(payload={"people": people})
+    edited = {"customer": 7, "people": [{"cpf": MASK, "seats": 2}, {"cpf": MASK, "seats": 2}]}
+    sentence = r"^payload\.people\[0\]\.cpf: it is not certain which .* write the value out or reveal it\.$"
+    with pytest.raises(PayloadRefused, match=sentence):
+        edit(hub, old, edited)
+    assert hub.get(old.id).status == "dead"
+
+
+def test_an_edit_is_no_way_to_see_what_is_hidden(hub: Hub) -> None:
+    old = Erp(hub).dead(payload={"h": {"name": "app_secret", "value": "hunter2"}})
+    sentence = r"^payload\.h\.value: the value behind ••• would not be hidden here any more; "
+    with pytest.raises(PayloadRefused, match=sentence) as caught:
+        edit(hub, old, {"customer": 7, "h": {"name": "plain", "value": MASK}})
+    assert "hunter2" not in str(caught.value)
+    assert hub.get(old.id).status == "dead"
+
+
 def test_a_payload_that_is_too_large_is_refused(hub: Hub) -> None:
     old = Erp(hub).dead()
     with pytest.raises(PayloadRefused, match="larger than the limit"):

@@ -156,7 +156,24 @@ def test_an_answer_about_an_earlier_death_is_none_about_this_one(hub: Hub) -> No
     assert hub.run(job).result == {"answer": "unknown"}
     told = queries.last_precheck(hub.store, event.id)
     assert told is not None
-    assert told.epoch != hub.get(event.id).lease_epoch
+    assert not told.is_about(hub.get(event.id))
+
+
+def test_what_was_said_about_a_death_is_still_true_once_the_act_after_it_was_taken_back(hub: Hub) -> None:
+    event = _dead(hub)
+    answered = _ask(hub, event)
+    hub.run(answered)
+    hub.reprocess(event.id)
+    hub.cancel_send(event.id, actor="maria")
+    told = queries.last_precheck(hub.store, event.id)
+    assert told is not None
+    assert (told.is_about(hub.get(event.id)), told.answer) == (True, "likely")
+    waits = _ask(hub, event)
+    assert waits != answered
+    hub.discard(event.id, actor="maria")
+    hub.restore(event.id, actor="maria")
+    assert _ask(hub, event) == waits
+    assert hub.run(waits).result == {"answer": "likely"}
 
 
 @pytest.mark.parametrize("status", [status for status in Status if status is not Status.DEAD])

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+from decimal import Decimal
 
 import pytest
 
-from dlq_console.hub.spreadsheets import COMMA, SEMICOLON, cell, lines
+from dlq_console.hub.spreadsheets import COMMA, SEMICOLON, cell, lines, number_or_text
 
 
 @pytest.mark.parametrize(
@@ -23,7 +24,35 @@ def test_any_other_text_stays_as_it_is(text: str) -> None:
 
 
 def test_a_number_stays_a_number_and_nothing_is_an_empty_cell() -> None:
-    assert [cell(-1), cell(-1.5), cell(None)] == ["-1", "-1.5", ""]
+    assert "".join(lines([[-1, -1.5, Decimal("0.10"), None]], separator=COMMA)) == "-1,-1.5,0.10,\r\n"
+    assert "".join(lines([[-1, -1.5, Decimal("0.10"), None]], separator=SEMICOLON)) == "-1;-1,5;0,10;\r\n"
+
+
+@pytest.mark.parametrize(
+    ("kept", "written"),
+    [
+        ("1500.5", "1500,5"),
+        ("-1500.50", "-1500,50"),
+        ("1500", "1500"),
+        ("-3", "-3"),
+        ("0.1234567", "0,1234567"),
+    ],
+)
+def test_a_kept_number_is_one_for_a_spreadsheet_with_decimal_commas(kept: str, written: str) -> None:
+    assert "".join(lines([[number_or_text(kept)]], separator=SEMICOLON)) == f"{written}\r\n"
+
+
+@pytest.mark.parametrize("kept", ["0042", "01.5", "1.2.3", "1e5", "12345678901234567", "P-1.5", ""])
+def test_a_code_is_no_number(kept: str) -> None:
+    assert number_or_text(kept) == kept
+    assert isinstance(number_or_text(kept), str)
+
+
+@pytest.mark.parametrize("separator", [COMMA, SEMICOLON])
+@pytest.mark.parametrize("text", ["a,b", "a;=1+1", "a\t=1", 'a"b', "a\nb", "a\rb", ";=1+1"])
+def test_a_text_that_holds_any_separator_is_quoted_whichever_the_file_has(text: str, separator: str) -> None:
+    doubled = text.replace('"', '""')
+    assert "".join(lines([[1, text, "c"]], separator=separator)) == f'1{separator}"{doubled}"{separator}c\r\n'
 
 
 @pytest.mark.parametrize("separator", [COMMA, SEMICOLON])

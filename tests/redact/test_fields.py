@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dlq_console.errors import ConfigurationError
 from dlq_console.redact import MASK, also_secret, is_secret, masked, read_paths, redact_text
-from dlq_console.redact.fields import is_never_shown
+from dlq_console.redact.fields import is_masked_path, is_never_shown
 from dlq_console.runtime import Hub
 from dlq_console.settings import read_settings
 
@@ -144,3 +144,17 @@ def test_no_secret_field_survives_at_any_depth(value: Any) -> None:
 )
 def test_numbers_of_people_are_masked_but_are_no_keys_to_anything(name: str, never: bool) -> None:
     assert is_never_shown(name) is never
+
+
+@pytest.mark.parametrize(
+    ("path", "hidden"),
+    [
+        ("customer.cpf", True),
+        ("items.0.senha", True),
+        ("token.inner", True),
+        ("customer.name", False),
+        ("items.0.sku", False),
+    ],
+)
+def test_a_path_to_or_through_a_masked_field_is_masked(path: str, hidden: bool) -> None:
+    assert is_masked_path(path) is hidden

@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 
 from dlq_console.clock import utc_now
-from dlq_console.store import groups, queries
+from dlq_console.store import causes, groups, queries
 from dlq_console.store.filters import EventFilter
-from dlq_console.store.queries import Count
+from dlq_console.store.queries import Count, group_sums
 from dlq_console.store.store import Store
 from tests.store.filling import dead, fill
 from tests.store.making import rows, set_values
@@ -148,10 +148,53 @@ def test_a_count_stops_at_the_cap_and_says_so(store: Store, monkeypatch: pytest.
     table = store.tables.error_group
     with store.write() as connection:
         connection.execute(table.update().where(table.c.account == "a").values(dead=groups.CAP + 1))
+        causes.add_up(store, connection, first=A, last=A, cap=groups.CAP)
     answer = found(store)
     assert answer.items[0].count == Count(groups.CAP + 2, capped=True)
     assert answer.total == Count(groups.CAP + 2, capped=True)
     assert found(store, account="b").total == Count(2)
+
+
+def test_the_sums_of_all_accounts_are_those_of_the_accounts_one_by_one(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Parts of three pairs, so that causes lie in several of them.
+    monkeypatch.setattr(groups, "CHUNK", 3)
+    monkeypatch.setattr(groups, "_WALKS", {kind: groups._walk(sqlite=kind) for kind in (True, False)})
+    names = tuple(f"a-{number}" for number in range(5))
+    ids = [
+        dead(store, number % 3 + 1, fingerprint=cause, account=name)
+        for cause in (A, B)
+        for number, name in enumerate(names)
+    ]
+    groups.sample(store)
+    few, many = names, (*names, *(f"x-{number}" for number in range(20)))
+    for _ in range(2):
+        whole = found(store)
+        assert [group.count for group in whole.items] == [Count(9), Count(9)][: len(whole.items)]
+        assert queries.groups(store, EventFilter(), accounts=few) == whole
+        assert queries.groups(store, EventFilter(), accounts=many) == whole
+        for gone in (one for part in ids[:5] for one in part):
+            set_values(store, gone, status="done")
+        groups.sample(store)
+    assert [group.fingerprint for group in found(store).items] == [B]
+    assert [row["fingerprint"] for row in rows(store, "error_cause")] == [B]
+
+
+@pytest.mark.parametrize("accounts", [None, ("a",), tuple(f"a{number}" for number in range(20))])
+def test_sums_of_more_causes_than_are_looked_at_are_those_of_the_biggest(
+    store: Store, monkeypatch: pytest.MonkeyPatch, accounts: tuple[str, ...] | None
+) -> None:
+    account = (accounts or ("a",))[0]
+    dead(store, 3, fingerprint=A, account=account)
+    dead(store, 1, fingerprint=B, account=account)
+    groups.sample(store)
+    answer = queries.groups(store, EventFilter(), accounts=accounts)
+    assert (answer.number, answer.total, answer.complete) == (2, Count(4), True)
+    monkeypatch.setattr(group_sums, "REACH", 1)
+    answer = queries.groups(store, EventFilter(), accounts=accounts)
+    assert [group.fingerprint for group in answer.items] == [A]
+    assert (answer.number, answer.total, answer.complete) == (1, Count(3, capped=True), False)
 
 
 def test_no_more_than_the_cap_is_read_of_one_group(store: Store) -> None:

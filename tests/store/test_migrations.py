@@ -32,6 +32,7 @@ TABLES = {
     "kind",
     "scope",
     "scope_change",
+    "error_cause",
     "error_group",
     "shared",
     "snapshot",

@@ -19,6 +19,7 @@ MARIA = Person(id=1, name="maria", role=Role.OPERATOR)
 JOAO = Person(id=2, name="joao", role=Role.OPERATOR, accounts=("filial-rj",))
 VERA = Person(id=3, name="vera", role=Role.VIEWER)
 ADMIN = Person(id=4, name="admin", role=Role.ADMIN)
+LOCAL_ADMIN = Person(id=5, name="rita", role=Role.ADMIN, accounts=("filial-rj",))
 
 
 def save(
@@ -129,7 +130,7 @@ def test_only_the_owner_changes_a_view_and_an_administrator_a_shared_one(store: 
         "maria",
     )
     views.change(store, changed.id, MARIA, name="Taxes", filter_="q=taxes", shared=False)
-    for person, view in ((JOAO, mine), (JOAO, shared), (ADMIN, mine)):
+    for person, view in ((JOAO, mine), (JOAO, shared), (ADMIN, mine), (LOCAL_ADMIN, shared)):
         with pytest.raises(ViewNotFound):
             views.change(store, view.id, person, name="x", filter_="", shared=False)
         with pytest.raises(ViewNotFound):

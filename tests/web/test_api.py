@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from flask import Flask
@@ -12,10 +14,12 @@ from werkzeug.test import TestResponse
 
 from dlq_console.app import create_app
 from dlq_console.errors import TransientError
+from dlq_console.hub.policy import Policy
 from dlq_console.runtime import Hub
 from dlq_console.settings import read_settings
-from dlq_console.store import people
+from dlq_console.store import kinds, people
 from dlq_console.web.api import representation, schemas
+from dlq_console.web.api.kinds import KindSchema
 from tests.web.desk import REFUSAL, SECRET_KEY, Desk
 
 NEW = {"kind": "order.create", "account": "filial-sp", "entity_id": "8841", "payload": {"number": 8841}}
@@ -123,6 +127,20 @@ def test_a_program_sees_and_touches_its_own_accounts_only(desk: Desk, client: Fl
     problem(here.post(f"/events/{foreign}/discard", {"note": "x"}), 404)
     assert "filial-rj" in problem(here.post("/events", NEW | {"account": " filial-rj"}), 403)["detail"]
     assert here.post("/events", NEW).status_code == 202
+
+
+def test_a_key_that_another_account_has_used_is_refused_without_a_word_about_it(
+    desk: Desk, ci: Program, client: FlaskClient
+) -> None:
+    key, here = {"Idempotency_Key": "shop/1"}, program(desk, client, accounts=["filial-sp"])
+    elsewhere = NEW | {"account": "filial-rj"}
+    assert ci.post("/events", elsewhere, **key).status_code == 202
+    refused = problem(here.post("/events", NEW, **key), 422)
+    assert refused["detail"].startswith("Idempotency-Key: it cannot be used for this event")
+    assert "account" not in refused["detail"]
+    own = problem(here.post("/events", NEW | {"entity_id": "another"}, **key), 422)
+    assert own == refused
+    assert "account, kind, number" in problem(ci.post("/events", NEW, **key), 422)["detail"]
 
 
 # Reading
@@ -417,6 +435,93 @@ def test_a_database_that_is_away_is_told_and_no_secret_with_it() -> None:
     assert "hidden" not in response.text
 
 
+def test_where_the_database_is_stands_in_the_log_and_in_no_answer(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for place, address in (
+        ("127.0.0.1:1", "postgresql+psycopg://nobody@127.0.0.1:1/the-books"),
+        (str(tmp_path), f"sqlite:///{tmp_path}/nothing/the-books.db"),
+    ):
+        nowhere = create_app(Hub(read_settings(database_url=address, secret_key=SECRET_KEY))).test_client()
+        for path in ("/api/v1/events", "/api/v1/kinds", "/health/breakers"):
+            answer = nowhere.get(path, headers={"Authorization": "Bearer dlq_any"})
+            assert problem(answer, 503)["detail"] == "The database cannot be reached; nothing was changed."
+            assert place in caplog.text
+            caplog.clear()
+
+
+def test_a_database_without_tables_is_told_without_its_place(tmp_path: Path) -> None:
+    (tmp_path / "the-books.db").touch()
+    empty = Hub(read_settings(database_url=f"sqlite:///{tmp_path}/the-books.db", secret_key=SECRET_KEY))
+    answer = problem(Program(create_app(empty).test_client(), "dlq_any").get("/events"), 503)
+    assert "dlq-console db upgrade" in answer["detail"]
+    assert "the-books" not in answer["detail"]
+    empty.close()
+
+
+def test_the_kinds_are_those_that_workers_have_published(desk: Desk, ci: Program) -> None:
+    assert ci.get("/kinds").get_json() == {"items": []}
+    policy = Policy(
+        max_attempts=4, timeout=20, order="key", columns={"Total": "order.total"}, schema={"type": "object"}
+    )
+    desk.hub.handler("order.create", policy=policy)(lambda _event: None)
+    desk.hub.handler("invoice.create")(lambda _event: None)
+    desk.hub.precheck("order.create")(lambda _event: "likely")
+    kinds.publish(desk.hub.store, desk.hub.registry.kinds(), "worker-1")
+    desk.hub.after_fork()  # what it has read about kinds is believed for some seconds
+    invoice, order = ci.get("/kinds").get_json()["items"]
+    told = {name: order[name] for name in ("name", "max_attempts", "timeout", "order", "precheck", "columns")}
+    assert told == {
+        "name": "order.create",
+        "max_attempts": 4,
+        "timeout": 20,
+        "order": "key",
+        "precheck": True,
+        "columns": [{"label": "Total", "path": "order.total"}],
+    }
+    assert order["schema"] == {"type": "object"}
+    assert (invoice["name"], invoice["precheck"], invoice["columns"]) == ("invoice.create", False, [])
+    assert set(order) == set(KindSchema().fields)
+
+
+MASKED = {"customer": {"cpf": "52998224725", "name": "Ana"}, "list": [{"cnpj": "1"}]}
+
+
+def test_nobody_guesses_a_masked_field_who_may_not_see_it(
+    desk: Desk, client: FlaskClient, ci: Program
+) -> None:
+    event_id = desk.dead(payload=MASKED)
+    editor = program(desk, client, "editor")
+    for path in ("customer.cpf=52998224725", "list.0.cnpj=1"):
+        said = problem(ci.get(f"/events?payload.{path}"), 400)["detail"]
+        assert said.startswith(f"payload.{path.partition('=')[0]}: this field is masked")
+        problem(ci.get(f"/groups?payload.{path}"), 400)
+        name, _, value = path.partition("=")
+        guess = {"action": "reprocess", "note": "x", "dry_run": True, "filter": {f"payload.{name}": value}}
+        problem(ci.post("/bulk", guess), 400)
+        problem(ci.post("/views", {"name": "Guess", "filter": f"payload.{path}"}), 400)
+        assert [one["id"] for one in editor.get(f"/events?payload.{path}").get_json()["items"]] == [event_id]
+    assert [one["id"] for one in ci.get("/events?payload.customer.name=Ana").get_json()["items"]] == [
+        event_id
+    ]
+
+
+def test_no_object_is_guessed_as_a_whole(desk: Desk, ci: Program) -> None:
+    desk.dead(payload={"customer": {"cpf": "52998224725"}, "text": "{1}"})
+    for whole in ('{"cpf":"52998224725"}', '{"cpf": "52998224725"}'):
+        assert ci.get(f"/events?payload.customer={quote(whole)}").get_json()["items"] == []
+    assert ci.get("/events?payload.text={1}").get_json()["count"] == 1
+
+
+def test_a_masked_field_that_is_a_column_is_found_by_whoever_has_the_number(desk: Desk, ci: Program) -> None:
+    policy = Policy(max_attempts=1, columns={"CPF": "customer.cpf"})
+    event_id = desk.dead(payload=MASKED, policy=policy)
+    kinds.publish(desk.hub.store, desk.hub.registry.kinds(), "worker-1")
+    found = ci.get("/events?kind=order.create&payload.customer.cpf=52998224725").get_json()["items"]
+    assert [one["id"] for one in found] == [event_id]
+    problem(ci.get("/events?kind=invoice.create&payload.customer.cpf=52998224725"), 400)
+
+
 def test_the_description_names_every_call_and_every_field(
     desk: Desk, client: FlaskClient, ci: Program
 ) -> None:
@@ -444,6 +549,7 @@ def test_the_description_names_every_call_and_every_field(
         ("/api/v1/groups/{fingerprint}/assign", "post"),
         ("/api/v1/groups/{fingerprint}/note", "post"),
         ("/api/v1/groups", "get"),
+        ("/api/v1/kinds", "get"),
         ("/api/v1/views", "get"),
         ("/api/v1/views", "post"),
         ("/api/v1/views/{view_id}", "put"),

@@ -68,6 +68,30 @@ def test_a_run_is_tried_started_and_followed_to_its_end(desk: Desk, ci: Program)
     assert [run["id"] for run in ci.get("/bulk").get_json()["items"]] == [run_id]
 
 
+def test_the_items_of_a_run_are_all_of_them_unless_one_state_is_asked_for(desk: Desk, ci: Program) -> None:
+    ids = [desk.dead(str(number)) for number in range(4)]
+    desk.hub.discard(ids[1], actor="ana", note="double")
+    run_id = ci.post("/bulk", WHY | {"ids": ids}).get_json()["id"]
+    finish(desk)
+    first = ci.get(f"/bulk/{run_id}/items?limit=3").get_json()
+    states = [(item["event_id"], item["state"]) for item in first["items"]]
+    assert states == [(ids[0], "succeeded"), (ids[1], "refused"), (ids[2], "succeeded")]
+    rest = ci.get(f"/bulk/{run_id}/items?cursor={first['next_cursor']}").get_json()
+    assert ([item["event_id"] for item in rest["items"]], rest["next_cursor"]) == (ids[3:], None)
+    for wrong in ("stat=refused", "payload.total=1", "account=filial-sp"):
+        problem(ci.get(f"/bulk/{run_id}/items?{wrong}"), 400)
+
+
+def test_a_saved_view_is_the_filter_of_a_run(desk: Desk, ci: Program, client: FlaskClient) -> None:
+    ids = [desk.dead(str(number)) for number in range(3)]
+    view = ci.post("/views", {"name": "One", "filter": "entity=1"}).get_json()["id"]
+    for filter_ in ({"view": str(view)}, f"view={view}", {"view": str(view), "kind": "order.create"}):
+        tried = ci.post("/bulk", WHY | {"filter": filter_, "dry_run": True}).get_json()
+        assert [event["id"] for event in tried["sample"]] == [ids[1]], filter_
+    problem(program(desk, client).post("/bulk", WHY | {"filter": {"view": str(view)}}), 404)
+    problem(ci.post("/bulk", WHY | {"filter": {"view": "x"}}), 400)
+
+
 def test_the_audit_says_where_a_run_came_from(desk: Desk, ci: Program) -> None:
     desk.dead("1")
     ci.post("/bulk", WHY | {"filter": "entity=1"})

@@ -306,7 +306,39 @@ def test_a_run_over_accounts_that_somebody_may_not_see_is_not_there_for_them(
     for path in (address, f"/_f{address}", f"{address}/items.csv"):
         assert rita.get(path).status_code == 404
     assert rita.post(f"{address}/pause").status_code == 404
-    assert "No bulk run yet." in read(rita.get("/bulk").text)
+    words = read(rita.get("/bulk").text)
+    assert "Runs over accounts that you do not see are not listed." in words
+    assert "Nobody has done anything" not in words
+
+
+def test_a_list_of_runs_says_that_others_may_have_runs_that_it_does_not_show(
+    app: Flask, desk: Desk, maria: Visitor
+) -> None:
+    rita = Visitor(app).enter(desk, "rita", "operator", accounts=["filial-rj"])
+    desk.dead("1", account="filial-rj")
+    _begin(rita)
+    hint = "Runs over accounts that you do not see are not listed."
+    assert hint in read(rita.get("/bulk").text)
+    assert hint not in read(maria.get("/bulk").text)
+
+
+def test_a_later_run_over_what_was_dealt_with_meanwhile_says_so(desk: Desk, maria: Visitor) -> None:
+    _dead(desk, 2)
+    maria.get("/dead-letters")
+    late = _fields(maria.post("/bulk/preview", **ALL))
+    desk.answers.clear()
+    _begin(maria)
+    _turn(desk, 3)
+    address = path_of(maria.post("/bulk", **late))
+    _turn(desk)
+    for end in (False, True):
+        words = read(maria.get(address).text)
+        assert "All of them had been dealt with meanwhile" in words
+        assert "differently than hoped" not in words
+        if not end:
+            assert maria.post(f"{address}/resume").status_code < 400
+            _turn(desk, 2)
+    assert _run(desk, address).state == "done"
 
 
 # A run
@@ -382,6 +414,34 @@ def test_following_sends_what_is_new_and_the_buttons_only_where_they_are_others(
     assert "data-follows" not in end.text
     assert 'id="bulk-acts"' in end.text
     assert "pause-run" not in end.text
+
+
+def test_all_figures_of_a_run_are_sent_along_with_its_bar(desk: Desk, maria: Visitor) -> None:
+    _dead(desk, 3)
+    address = _begin(maria)
+    page = maria.get(address).text
+    (follower,) = [tag for _, tag in Tags(page).found if "data-follows" in tag]
+    desk.answers.pop("0")
+    _turn(desk, 3)
+    part = maria.glance(follower["hx-get"]).text
+    words = read(part)
+    assert "3 dead letters have come to an end; 1 succeeded." in words
+    assert "2 went differently than hoped." in words
+    replaced = [tag["id"] for _, tag in Tags(part).found if "hx-swap-oob" in tag]
+    assert "items-waiting" in replaced
+    assert all(f'id="{one}"' in page for one in replaced)
+    assert re.search(r'id="items-waiting"[^>]*>0<', part)
+
+
+def test_a_stage_that_takes_all_that_is_left_is_the_rest(desk: Desk, maria: Visitor) -> None:
+    fill(desk.hub.store, [{"status": "dead", "entity_id": str(one)} for one in range(12)])
+    words = read(maria.post("/bulk/preview", **ALL).text)
+    assert "First 1, 10, then the rest" in words
+    address = _begin(maria, canary="1")
+    desk.hub.bulk.cancel(_run(desk, address).id, actor="maria")
+    run_id = desk.hub.bulk.start("reprocess", EventFilter(), actor="maria", note="x", canary=True)
+    _turn(desk)
+    assert "Stages 1 under way 10 to come the rest to come" in read(maria.get(f"/bulk/{run_id}").text)
 
 
 def test_a_stop_by_itself_says_how_many_died_again(desk: Desk, maria: Visitor) -> None:

@@ -81,6 +81,9 @@ def test_two_who_take_the_same_event_are_told_apart(desk: Desk, maria: Visitor, 
     assert "Somebody else has assigned it since you saw it" in read(answer.text)
     assert 'id="desk" ' in answer.text
     assert "maria" in read(answer.text)
+    plain = joana.post(f"/events/{event_id}/assign", to="joana", seen="")
+    assert plain.status_code == 409
+    assert f'<a href="/events/{event_id}#desk">Order 8841</a>' in plain.text
     assert _marks(desk, event_id).assignee == "maria"
     assert len(queries.audit(desk.hub.store, event_id)) == 1
 
@@ -189,6 +192,7 @@ def test_a_playbook_is_written_by_one_at_a_time_and_shown_with_each_event(desk: 
     late = maria.post(f"/groups/{fingerprint}/note", note="Never mind.", seen="")
     assert late.status_code == 409
     assert "Never mind." in late.text, "what was typed is not lost"
+    assert f'<a href="/groups/{fingerprint}#group-desk">Look at the cause</a>' in late.text
     desk.answers.clear()
     desk.hub.reprocess(first, actor="maria")
     desk.hub.run(first)

@@ -10,9 +10,11 @@ import pytest
 from flask import Flask
 
 from dlq_console.errors import OutcomeUnknown
+from dlq_console.hub import schemas
 from dlq_console.hub.policy import Policy
-from dlq_console.redact import MASK
+from dlq_console.redact import MASK, Misplaced
 from dlq_console.store import queries
+from dlq_console.web import edit_words
 from dlq_console.web.edit import MOST_TYPED
 from tests.web.desk import Desk
 from tests.web.visitor import Tags, Visitor, path_of, read
@@ -93,11 +95,11 @@ def test_characters_that_nobody_sees_come_through_unchanged(desk: Desk, edna: Vi
 @pytest.mark.parametrize(
     ("typed", "sentence"),
     [
-        ('{"number": 1,\n  "total": }', "this is not JSON: Expecting value (line 2, column 12)"),
+        ('{"number": 1,\n  "total": }', "This is not JSON: something is wrong at line 2, column 12."),
         ('{"number": 1, "number": 2}', 'has the key "number" twice'),
         ('{"number": 1, "other": "•••"}', "payload.other: ••• stands for no hidden value here"),
-        ('{"total": 1}', "payload: number is missing (schema of order.create)"),
-        ("", "this is not JSON"),
+        ('{"total": 1}', "payload: number is missing, as its kind declares."),
+        ("", "This is not JSON"),
         ("[" * 200 + "]" * 200, "levels deep"),
         ('{"number": NaN}', "payload:"),
     ],
@@ -114,6 +116,86 @@ def test_what_cannot_be_saved_is_told_in_one_sentence_and_typed_only_once(
         assert _text(answer.text) == typed
         assert "kept too</textarea>" in answer.text
     assert desk.hub.get(event_id).status == "dead"
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        ('{"number": "8841", "password": "•••"}', "Nada foi alterado."),
+        ('{"number": }', "Isto não é JSON: há algo errado na linha 1, coluna 12."),
+        (
+            '{"number": "1", "other": "•••"}',
+            "payload.other: aqui ••• não está no lugar de nenhum valor oculto",
+        ),
+        ('{"number": 1}', "payload.number: precisa ser do tipo string, conforme o tipo declara."),
+        ('{"number": "%s"}' % ("x" * 300_000), "O conteúdo passa do limite de 256,0 kB de JSON."),
+    ],
+)
+def test_what_cannot_be_saved_is_told_in_the_language_of_the_page(
+    desk: Desk, edna: Visitor, typed: str, sentence: str
+) -> None:
+    schema = {"type": "object", "properties": {"number": {"type": "string"}}}
+    event_id = desk.dead(
+        "8841",
+        payload={"number": "8841", "password": "hunter2"},
+        policy=Policy(max_attempts=1, schema=schema),
+    )
+    edna.language = "pt-BR"
+    edna.get(f"/events/{event_id}/edit")
+    answer = edna.post(f"/events/{event_id}/edit", payload=typed)
+    assert answer.status_code == 400
+    assert sentence in read(answer.text)
+    assert 'lang="en"' not in answer.text
+
+
+_PEOPLE = [{"cpf": "111", "seats": 1}, {"cpf": "222", "seats": 2}]
+
+
+@pytest.mark.parametrize(
+    ("change", "english", "portuguese"),
+    [
+        (
+            {"people": [{"cpf": MASK, "seats": 2}, {"cpf": MASK, "seats": 2}]},
+            "payload.people[0].cpf: it is not certain which hidden value of the list ••• stands for;",
+            "payload.people[0].cpf: não é certo qual valor oculto da lista ••• representa;",
+        ),
+        (
+            {"header": {"name": "plain", "value": MASK}},
+            "payload.header.value: the value behind ••• would not be hidden here any more;",
+            "payload.header.value: o valor por trás de ••• deixaria de ficar oculto aqui;",
+        ),
+    ],
+)
+def test_a_hidden_value_that_cannot_be_put_back_is_told_with_its_place(
+    desk: Desk, edna: Visitor, change: dict[str, Any], english: str, portuguese: str
+) -> None:
+    payload = {"people": _PEOPLE, "header": {"name": "app_secret", "value": "hunter2"}}
+    event_id = desk.dead("8841", payload=payload)
+    page = edna.get(f"/events/{event_id}/edit").text
+    typed = json.dumps(json.loads(_text(page)) | change, ensure_ascii=False)
+    for language, sentence in (("en", english), ("pt-BR", portuguese)):
+        edna.language = language
+        for step in ("check", "save"):
+            answer = edna.post(f"/events/{event_id}/edit", payload=typed, step=step)
+            assert answer.status_code == 400
+            assert sentence in read(answer.text)
+            assert _text(answer.text) == typed
+            assert "hunter2" not in answer.text
+    assert desk.hub.get(event_id).status == "dead"
+
+
+def test_every_reason_why_a_hidden_value_is_not_put_back_has_words_in_both_languages() -> None:
+    assert edit_words.MISPLACED.keys() == set(Misplaced)
+
+
+def test_every_rule_of_a_schema_that_has_words_has_them_in_both_languages() -> None:
+    assert edit_words.RULES.keys() == schemas.RULES.keys()
+
+
+def test_hidden_values_are_explained_only_where_there_are_some(desk: Desk, edna: Visitor) -> None:
+    plain, secret = desk.dead("1", payload={"n": 1}), desk.dead("2", payload={"password": "hunter2"})
+    assert "stands for a hidden value" not in read(edna.get(f"/events/{plain}/edit").text)
+    assert "stands for a hidden value" in read(edna.get(f"/events/{secret}/edit").text)
 
 
 def test_whoever_changes_their_mind_after_the_check_goes_on_writing(desk: Desk, edna: Visitor) -> None:

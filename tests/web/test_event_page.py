@@ -350,3 +350,18 @@ def test_an_event_outside_of_lanes_has_none_to_let_go(desk: Desk, maria: Visitor
     event_id = desk.dead("8841")
     assert maria.post(f"/events/{event_id}/skip-lane").status_code == 409
     assert desk.hub.get(event_id).status == "dead"
+
+
+def test_the_payload_is_labelled_as_its_kind_says(desk: Desk, maria: Visitor) -> None:
+    policy = Policy(max_attempts=1, columns={"Cliente": "customer.name"})
+    event_id = desk.dead("1", payload={"customer": {"name": "Ana", "code": 1}}, policy=policy)
+    words = read(maria.get(f"/events/{event_id}").text)
+    assert "Customer Cliente Ana Code 1" in words
+
+
+def test_whoever_may_correct_a_refused_payload_is_told_so(app: Flask, desk: Desk, maria: Visitor) -> None:
+    event_id = desk.dead("1")
+    edna = Visitor(app).enter(desk, "edna", "editor")
+    offer = f'<a href="/events/{event_id}/edit">Or correct the payload here.</a>'
+    assert offer in edna.get(f"/events/{event_id}").text
+    assert offer not in maria.get(f"/events/{event_id}").text

@@ -92,6 +92,17 @@ def test_the_file_has_who_has_it_its_tags_and_the_fields_of_its_kind_masked(
     assert "Customer" not in maria.get("/export/dead-letters.csv").text
 
 
+def test_a_decimal_of_a_payload_is_a_number_in_the_spreadsheet_of_each_language(
+    desk: Desk, maria: Visitor
+) -> None:
+    policy = Policy(max_attempts=1, columns={"Total": "total", "Change": "change"})
+    desk.dead("1", payload={"total": 1500.5, "change": -3.25}, policy=policy)
+    address = "/export/dead-letters.csv?kind=order.create"
+    assert maria.get(address).data.decode().endswith(",1500.5,-3.25\r\n")
+    maria.language = "pt-BR"
+    assert maria.get(address).data.decode().endswith(";1500,5;-3,25\r\n")
+
+
 def test_the_dead_letters_leave_out_what_is_snoozed_as_their_page_does(desk: Desk, maria: Visitor) -> None:
     shown, put_aside = desk.dead("1"), desk.dead("2")
     desk.hub.snooze(put_aside, utc_now() + timedelta(days=1), actor="maria")

@@ -79,7 +79,7 @@ def test_the_page_of_a_cause_tells_what_was_said_since_when_and_which_events_die
     assert f'href="/dead-letters?account=filial-rj&amp;group={fingerprint}"' in html
     listed = maria.get(f"/dead-letters?group={fingerprint}").text
     assert re.findall(r'<tr id="row-(\d+)"', listed) == [str(number) for number in (ids[2], ids[1], ids[0])]
-    assert f"Group: {fingerprint[:11]}…" in read(listed)
+    assert f"Group: {CAUSE}" in read(listed)
 
 
 def test_the_page_of_a_cause_is_there_before_anybody_counted(desk: Desk, maria: Visitor) -> None:
@@ -121,7 +121,7 @@ def test_a_filter_narrows_the_causes_and_is_counted_at_once(desk: Desk, maria: V
 
 def test_old_counts_are_shown_as_old(desk: Desk, maria: Visitor) -> None:
     _some(desk)
-    table = desk.hub.store.tables.error_group
+    table = desk.hub.store.tables.error_cause
     long_ago = utc_now() - timedelta(seconds=STALE_AFTER + 60)
     with desk.hub.store.write() as connection:
         connection.execute(table.update().values(sampled_at=long_ago))
@@ -147,6 +147,42 @@ def test_a_person_sees_the_counts_and_words_of_their_accounts_alone(app: Flask, 
     answer = _api(app, desk, "/api/v1/groups", ["filial-sp"]).get_json()
     assert [item["count"] for item in answer["items"]] == [2, 1]
     assert "Rio" not in str(answer)
+
+
+def test_all_of_a_cause_are_those_that_are_not_snoozed(desk: Desk, maria: Visitor) -> None:
+    ids = _some(desk)
+    address = f"/groups/{_fingerprint(desk, ids[0])}"
+    desk.hub.snooze(ids[0], utc_now() + timedelta(days=1), actor="maria")
+    words = read(maria.get(address).text)
+    assert "3 dead letters have this cause" in words
+    assert "1 of them is snoozed." in words
+    assert "Reprocess all 2…" in words
+    assert "Show all 2 among the dead letters" in words
+    fields = {"action": "reprocess", "list": "dead-letters", "all": "1", "group": _fingerprint(desk, ids[0])}
+    assert "You are about to reprocess 2 dead letters" in read(
+        maria.post("/bulk/preview", snoozed="hide", **fields).text
+    )
+    for event_id in ids[1:3]:
+        desk.hub.snooze(event_id, utc_now() + timedelta(days=1), actor="maria")
+    words = read(maria.get(address).text)
+    assert "3 of them are snoozed." in words
+    assert "Reprocess" not in words.partition("Newest dead letters")[0]
+
+
+def test_programs_read_when_a_cause_died_and_what_the_team_has_put_on_it(app: Flask, desk: Desk) -> None:
+    ids = _some(desk)
+    people.add_user(desk.hub.store, "joana", "only-for-tests-0123", role="operator")
+    fingerprint = _fingerprint(desk, ids[0])
+    desk.hub.set_playbook(fingerprint, "Register the customer.", actor="joana")
+    desk.hub.assign_group(fingerprint, "joana", actor="joana")
+    first, second = _api(app, desk, "/api/v1/groups").get_json()["items"]
+    assert (first["playbook"], first["assignee"]) == ("Register the customer.", "joana")
+    assert (second["playbook"], second["assignee"], second["assignment_due"]) == (None, None, None)
+    assert (len(first["trend"]), sum(first["trend"]), sum(second["trend"])) == (24, 3, 1)
+    of_one = _api(app, desk, "/api/v1/groups?account=filial-rj").get_json()["items"]
+    assert [sum(item["trend"]) for item in of_one] == [1]
+    theirs = _api(app, desk, "/api/v1/groups", ["filial-rj"]).get_json()["items"]
+    assert [sum(item["trend"]) for item in theirs] == [1]
 
 
 def test_who_is_not_logged_in_is_sent_to_the_log_in(app: Flask) -> None:
@@ -200,7 +236,8 @@ def test_programs_get_the_same_figures(app: Flask, desk: Desk) -> None:
         True,
     )
     assert answer["sampled_at"].endswith(("Z", "+00:00"))
-    assert first | {"first_seen_at": "", "last_seen_at": ""} == {
+    assert sum(first["trend"]) == 3
+    assert first | {"first_seen_at": "", "last_seen_at": "", "trend": []} == {
         "fingerprint": _fingerprint(desk, ids[0]),
         "kind": "order.create",
         "class": "permanent",
@@ -215,6 +252,10 @@ def test_programs_get_the_same_figures(app: Flask, desk: Desk) -> None:
         "account": None,
         "first_seen_at": "",
         "last_seen_at": "",
+        "trend": [],
+        "playbook": None,
+        "assignee": None,
+        "assignment_due": None,
     }
     assert second["account"] == "filial-sp"
     for schema, document in ((schemas.GroupsSchema, answer), (schemas.GroupSchema, first)):
@@ -297,3 +338,21 @@ def test_many_causes_stand_on_several_pages(desk: Desk, maria: Visitor) -> None:
     assert path_of(maria.get("/groups?cursor=9999")) == "/groups"
     assert maria.get("/groups?cursor=-1").status_code == 400
     assert maria.get("/groups?q=customer&cursor=50").status_code == 200
+
+
+def test_a_cause_is_called_the_same_everywhere(desk: Desk, maria: Visitor) -> None:
+    for number in range(2):
+        desk.dead(str(number), error=f"Cliente não cadastrado para o código [{7100 + number}].")
+    groups.sample(desk.hub.store)
+    fingerprint = str(desk.hub.get(1).fingerprint)
+    desk.hub.assign_group(fingerprint, "maria", actor="maria")
+    said = "Cliente não cadastrado para o código […]."
+    assert f">{said}</a>" in maria.get("/work").text
+    assert f"Group: <b>{said}</b>" in maria.get(f"/dead-letters?group={fingerprint}").text
+    preview = maria.post("/bulk/preview", action="reprocess", list="dead-letters", all="1")
+    assert f"{said} 2" in read(preview.text)
+
+
+def test_a_cause_that_is_not_counted_yet_is_called_by_its_fingerprint(desk: Desk, maria: Visitor) -> None:
+    fingerprint = str(desk.hub.get(desk.dead("1")).fingerprint)
+    assert f"Group: <b>{fingerprint[:11]}…</b>" in maria.get(f"/dead-letters?group={fingerprint}").text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from decimal import Decimal
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -31,6 +32,36 @@ def _order(desk: Desk, number: int, *, kind: str = "order.create") -> int:
 
 def _inputs(html: str, **wanted: str) -> list[dict[str, str]]:
     return [one for one in Tags(html).named("input") if wanted.items() <= one.items()]
+
+
+def test_numbers_of_the_payload_are_written_as_here_and_codes_as_they_are(desk: Desk, maria: Visitor) -> None:
+    policy = Policy(max_attempts=1, columns={"Code": "code", "Total": "total"})
+    payload = {"code": "005521", "total": Decimal("1920.00")}
+    event_id = desk.dead("1", payload=payload, policy=policy)
+    desk.hub.publish_kinds("worker")
+    desk.hub.assign(event_id, "maria", actor="maria")
+    maria.language = "pt-BR"
+    page = maria.get("/dead-letters?kind=order.create").text
+    assert '<td class="w-field">005521<td class="w-field numeric">1.920,00<td' in page
+    assert 'class="w-field one-line numeric" title="Total"' in page
+    # Whoever has it is never what is cut.
+    assert "<small>com maria · Code 005521 · Total 1.920,00</small>" in maria.get("/dead-letters").text
+    maria.language = "en"
+    assert "Total 1,920.00" in read(maria.get("/dead-letters").text)
+
+
+def test_fields_that_any_kind_has_named_are_offered_in_the_sheet(desk: Desk, maria: Visitor) -> None:
+    _order(desk, 1)
+    _order(desk, 2, kind="order.change")
+    desk.hub.publish_kinds("worker")
+    offered = [
+        (one["value"], one["label"])
+        for one in Tags(maria.get("/dead-letters").text).named("option")
+        if "label" in one
+    ]
+    assert offered == [("customer.code", "Customer"), ("total", "Total")]
+    page = maria.get("/dead-letters?kind=order.create").text
+    assert not [one for one in Tags(page).named("option") if "label" in one]
 
 
 def test_a_row_can_be_selected_by_whoever_may_act_upon_many(
@@ -69,7 +100,7 @@ def test_fields_of_the_payload_are_columns_in_a_list_of_one_kind_and_words_in_an
     desk.dead("2", kind="invoice.create")
     alone = maria.get("/dead-letters?kind=order.create").text
     assert [head for head in Tags(alone).named("th") if head.get("title") in ("Customer", "Total")]
-    assert '<td class="w-field">C5501</td><td class="w-field">1,50</td>' in alone
+    assert '<td class="w-field">C5501<td class="w-field">1,50<td' in alone
     mixed = maria.get("/dead-letters").text
     assert "Customer C5501 · Total 1,50" in read(mixed)
     assert "w-field" not in mixed
@@ -212,6 +243,44 @@ def test_a_filter_of_a_million_characters_is_refused_with_a_sentence(maria: Visi
         answer = maria.get(f"/dead-letters?payload_path=a&{name}={'x' * 1_000_000}")
         assert answer.status_code == 400, name
         assert "1,000,000 characters" in answer.text, name
+
+
+@pytest.mark.parametrize(
+    ("path", "list_"),
+    [
+        ("/dead-letters?acount=filial-rj", "/dead-letters"),
+        ("/events?limit=3", "/events"),
+        ("/_f/dead-letters?knd=a", "/dead-letters"),
+        ("/_f/events?payload=1", "/events"),
+        ("/_f/events/new?after=2026-03-01T08:00Z&seen=0&acount=a", "/events"),
+        ("/groups?view=1&acount=filial-rj", "/groups"),
+        ("/export/dead-letters.csv?acount=filial-rj", "/dead-letters"),
+        ("/export/events.json?acount=filial-rj", "/events"),
+        ("/audit?account=filial-rj&acter=maria", "/audit"),
+        ("/audit.csv?acter=maria", "/audit"),
+    ],
+)
+def test_a_filter_that_does_not_exist_is_refused_and_leads_back_to_the_list(
+    desk: Desk, maria: Visitor, path: str, list_: str
+) -> None:
+    desk.dead("8841")
+    answer = maria.get(path)
+    assert answer.status_code == 400
+    assert "There is no filter “" in read(answer.text)
+    assert "8841" not in answer.text
+    assert f'<a href="{list_}">Clear the filter</a>' in answer.text
+
+
+@pytest.mark.parametrize("path", ["/bulk/preview", "/bulk", "/bulk/desk", "/views"])
+def test_a_form_with_a_filter_that_does_not_exist_does_nothing(desk: Desk, maria: Visitor, path: str) -> None:
+    desk.dead("8841")
+    maria.get("/events")
+    form = {"list": "events", "page": "events", "all": "1", "view_name": "x", "acount": "filial-rj"}
+    answer = maria.post(path, action="tag" if path == "/bulk/desk" else "discard", note="x", add="a", **form)
+    assert answer.status_code == 400
+    assert "There is no filter “" in read(answer.text)
+    assert '<a href="/events">Clear the filter</a>' in answer.text
+    assert desk.hub.bulk.listed() == []
 
 
 @pytest.mark.parametrize("path", ["/dead-letters", "/events", "/dead-letters?kind=order.create"])

@@ -176,3 +176,11 @@ def test_a_time_that_no_zone_could_show_is_refused_in_words(maria: Visitor, page
     answer = maria.get(f"{page}?to={moment}")
     assert answer.status_code == 400
     assert "between the years 1970 and 9998" in read(answer.text)
+
+
+def test_the_number_that_will_retry_has_its_plural(desk: Desk, maria: Visitor) -> None:
+    maria.language = "pt-BR"
+    desk.failed("1")
+    assert "vai tentar de novo sozinho 1" in read(maria.get("/").text)
+    desk.failed("2")
+    assert "vão tentar de novo sozinhos 2" in read(maria.get("/").text)

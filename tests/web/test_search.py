@@ -42,6 +42,25 @@ def test_several_hits_are_listed_with_where_they_were_found(desk: Desk, maria: V
     assert 'value="5521"' in page
 
 
+def test_what_a_search_found_is_one_click_from_the_list_where_it_is_acted_upon(
+    desk: Desk, maria: Visitor
+) -> None:
+    ids = [_order(desk, "1", "C-5521"), _order(desk, "2", "C-5521")]
+    _order(desk, "3", "C-1")
+    desk.hub.publish_kinds("worker")
+    found = maria.get("/search?q=c-5521").text
+    (link,) = [one["href"] for one in Tags(found).named("a") if "payload." in one.get("href", "")]
+    assert "All with Customer c-5521, as a list" in read(found)
+    assert sorted(map(int, ROW.findall(maria.get(link).text))) == ids
+    same_number = desk.dead("1", kind="invoice.create")
+    (link,) = [
+        one["href"]
+        for one in Tags(maria.get("/search?q=1").text).named("a")
+        if "entity=" in one.get("href", "")
+    ]
+    assert sorted(map(int, ROW.findall(maria.get(link).text))) == [ids[0], same_number]
+
+
 def test_no_hit_is_a_sentence_and_a_way_to_the_errors(desk: Desk, maria: Visitor) -> None:
     desk.dead("1")
     page = maria.get("/search?q=nobody").text

@@ -60,6 +60,9 @@ def test_a_shared_view_is_used_by_all_and_changed_by_its_owner_and_administrator
     team = _address_of(maria, "team")
     assert joana.post(f"{team}/delete").status_code == 404
     assert joana.post(team, view_name="theirs").status_code == 404
+    local = Visitor(app).enter(desk, "local", "admin", ["b"])
+    assert not NAME.findall(local.get("/views").text)
+    assert local.post(f"{team}/delete").status_code == 404
     chief = Visitor(app).enter(desk, "chief", "admin")
     assert chief.post(f"{team}/delete").status_code == 303
     assert "team" not in read(maria.get("/views").text)

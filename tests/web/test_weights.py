@@ -12,6 +12,7 @@ import pytest
 from dlq_console.app import create_app
 from dlq_console.clock import utc_now
 from dlq_console.errors import PermanentError
+from dlq_console.hub.policy import Policy
 from dlq_console.store import groups
 from dlq_console.store.events import Event
 from dlq_console.web.shortening import MOST_ENTRIES
@@ -100,6 +101,77 @@ def test_a_first_view_with_an_empty_cache_takes_less_than_120_kb(full: Desk, mar
         assert len(answer.data) < 1000 or answer.headers.get("Content-Encoding") == "gzip", address
         sent += len(answer.data)
     assert len(page.data) + sent < LARGEST_FIRST_VIEW
+
+
+# Many accounts, fields of the payload, tags and long errors, all on one page
+
+#: A value of a field as long as a row shows one, with what takes several bytes.
+WIDE = "Comércio & Açúcar S/A {:03d}"
+ACCOUNTS, KINDS = 150, 40
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Desk]:
+    """A console whose rows have everything: three fields, three tags, somebody who has them, a long error, a long name."""
+    template = request.getfixturevalue("_sqlite_template")
+    path = tmp_path_factory.mktemp("weights") / "crowded.db"
+    path.write_bytes(template.read_bytes())
+    desk = Desk(f"sqlite:///{path}")
+    columns = {"Cliente": "customer", "Transportadora": "carrier", "Condição": "terms"}
+    desk.hub.handler("order.create", policy=Policy(columns=columns))(desk._call)
+    rows = [
+        {
+            "status": "dead",
+            "kind": "order.create" if number % 3 else f"order.kind-{number % KINDS}",
+            "account": f"filial-são-josé-{number % ACCOUNTS:03d}",
+            "entity_id": f"2026-{number:06d}",
+            "last_error": f'{number}: o cliente "Padaria & Cia" não está cadastrado; ' * 6,
+            "fingerprint": f"f1-{number % 60:032x}",
+            "error_type": "PermanentError",
+        }
+        for number in range(3 * ACCOUNTS)
+    ]
+    for event_id in fill(desk.hub.store, rows):
+        put(desk.hub.store, "desk", event_id=event_id, assignee="maria", updated_at=utc_now())
+        for tag in ("fiscal & contábil", "urgente", "à espera do cliente"):
+            put(desk.hub.store, "tag", tag=tag, event_id=event_id)
+        for field in columns.values():
+            put(desk.hub.store, "event_field", value=WIDE.format(event_id), path=field, event_id=event_id)
+    groups.sample(desk.hub.store)
+    for number in range(30):
+        desk.hub.pause_account(
+            f"filial-são-josé-{number:03d}", actor="joana", note="Manutenção & testes. " * 90
+        )
+    yield desk
+    desk.hub.close()
+
+
+CROWDED = (
+    "/",
+    "/?accounts=20&doors=20",
+    "/dead-letters",
+    "/dead-letters?kind=order.create",
+    "/dead-letters?kind=order.create&tag=urgente&since=1d&q=cadastrado&assignee=maria",
+    "/dead-letters?" + "&".join(f"account=filial-são-josé-{number:03d}" for number in range(6)),
+    "/events?kind=order.create",
+    "/groups",
+    "/groups?account=filial-são-josé-001",
+    f"/groups/f1-{7:032x}",
+    "/work",
+    "/?kinds=20",
+)
+
+
+@pytest.fixture(scope="module", params=["pt-BR", "en"])
+def admin(crowded: Desk, request: pytest.FixtureRequest) -> Visitor:
+    """Somebody who may do everything."""
+    app = create_app(crowded.hub)
+    return Visitor(app, language=request.param).enter(crowded, f"maria-{request.param}", "admin")
+
+
+@pytest.mark.parametrize("path", CROWDED)
+def test_a_page_with_everything_on_it_is_smaller_than_60_kb(admin: Visitor, path: str) -> None:
+    assert _weight(admin, path) < LARGEST_PAGE
 
 
 # Big things

@@ -90,19 +90,13 @@ class ItemPage:
     next_cursor: str | None
 
 
-_PAGE = """
-SELECT i.event_id, i.position, i.state, i.cause, i.released_at, i.ended_at, e.kind, e.account, e.entity_id, e.status,
-    e.last_error
-FROM (
-    SELECT * FROM {bulk_item} WHERE bulk_id = :bulk_id AND state = :state AND (position, event_id) > (:position, :event_id)
-    ORDER BY position, event_id LIMIT :limit
-) AS i LEFT JOIN {event} e ON e.id = i.event_id
-ORDER BY i.position, i.event_id
-"""
+_IN_ORDER = "ORDER BY position, event_id LIMIT :limit"
 
 
-def page(store: Store, run_id: int, state: ItemState, *, cursor: str = "", limit: int = 50) -> ItemPage:
-    """Items of one state.
+def page(
+    store: Store, run_id: int, states: Sequence[ItemState], *, cursor: str = "", limit: int = 50
+) -> ItemPage:
+    """Items that are in any of these states, at least one.
 
     Raises:
         FilterError: the cursor is none of this list.
@@ -110,11 +104,27 @@ def page(store: Store, run_id: int, state: ItemState, *, cursor: str = "", limit
     position, event_id = _place(cursor)
     place = {"position": position, "event_id": event_id}
     with store.read() as connection:
-        asked = {"bulk_id": run_id, "state": state, "limit": limit + 1} | place
-        rows = connection.execute(store.statement(_PAGE), asked).mappings().all()
+        asked = {"bulk_id": run_id, "limit": limit + 1} | place
+        rows = connection.execute(store.statement(_page_sql(states)), asked).mappings().all()
     shown = tuple(_item(row) for row in rows[:limit])
     more = len(rows) > limit
     return ItemPage(shown, f"{shown[-1].position}.{shown[-1].event_id}" if more else None)
+
+
+def _page_sql(states: Sequence[ItemState]) -> str:
+    # A walk along the index for each state: all of them together have none.
+    walks = [
+        f"""SELECT * FROM (SELECT * FROM {{bulk_item}} WHERE bulk_id = :bulk_id AND state = '{state}'
+            AND (position, event_id) > (:position, :event_id) {_IN_ORDER}) AS {state}_items"""
+        for state in states
+    ]
+    return f"""
+SELECT i.event_id, i.position, i.state, i.cause, i.released_at, i.ended_at, e.kind, e.account, e.entity_id, e.status,
+    e.last_error
+FROM (SELECT * FROM ({" UNION ALL ".join(walks)}) AS walked {_IN_ORDER}) AS i
+LEFT JOIN {{event}} e ON e.id = i.event_id
+ORDER BY i.position, i.event_id
+"""
 
 
 def mark(

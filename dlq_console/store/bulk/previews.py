@@ -20,6 +20,7 @@ from dlq_console.store.bulk.desk_items import sight_of
 from dlq_console.store.bulk.items import Refusal
 from dlq_console.store.bulk.selections import Selection, Walk, rest_of, walk
 from dlq_console.store.events import read_time
+from dlq_console.store.fingerprints import general
 from dlq_console.store.people.roles import Permission
 from dlq_console.store.queries.counts import CAP, ZERO, Count
 from dlq_console.store.queries.routes import prepared
@@ -224,11 +225,12 @@ def _parts(rows: list[Row[Any]], column: str) -> tuple[Part, ...]:
 
 
 def _labelled(store: Store, connection: Connection, errors: list[Row[Any]]) -> tuple[Part, ...]:
-    """The parts by cause, each with the error of one of its events."""
+    """The parts by cause, each with what its events have in common."""
     parameters = {"sample_ids": [row.id for row in errors]}
     sql = "SELECT id, last_error FROM {event} WHERE id IN :sample_ids"
     rows = connection.execute(prepared(store, sql, parameters), parameters)
     texts = {row.id: row.last_error for row in rows}
     return tuple(
-        Part(row.fingerprint or "", row.number, (texts.get(row.id) or "")[:LABEL_LIMIT]) for row in errors
+        Part(row.fingerprint or "", row.number, general(texts.get(row.id) or "")[:LABEL_LIMIT])
+        for row in errors
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
@@ -295,9 +296,30 @@ def act(store: Store, run_id: int, verb: Verb, *, actor: str, note: str | None) 
     return changed is not None
 
 
-def record_stop(store: Store, connection: Connection, run: BulkRun, note: str) -> None:
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why a run stopped by itself: how many of the items that had ended in its stage died again."""
+
+    died: int
+    ended: int
+
+    def __str__(self) -> str:
+        """As the audit keeps it; `read_stop` reads it."""
+        return f"{Cause.DIED_AGAIN} {self.died}/{self.ended}"
+
+
+_STOP = re.compile(rf"{Cause.DIED_AGAIN} ([0-9]+)/([0-9]+)")
+
+
+def read_stop(text: str | None) -> Stop | None:
+    """The inverse of what the audit keeps; None for any other text."""
+    match = _STOP.fullmatch(text or "")
+    return Stop(int(match[1]), int(match[2])) if match else None
+
+
+def record_stop(store: Store, connection: Connection, run: BulkRun, stop: Stop) -> None:
     """Write down that a run stopped by itself, in the transaction in which it does."""
-    _record(store, connection, run.id, run.filter, "stop", "hub", note, run.action)
+    _record(store, connection, run.id, run.filter, "stop", "hub", None, run.action, after=str(stop))
 
 
 def _record(

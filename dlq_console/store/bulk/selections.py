@@ -115,7 +115,8 @@ def walk(store: Store, connection: Connection, selection: Selection, columns: st
     if not route.checked:
         rows = route.rows(f"{columns}, {_SURE}", reach, beyond=_UNTIL_CUT)
         return Walk(rows, parameters, route)
-    gave_up = f"(place = {route.patience()}) AS gave_up"
+    # With its alias: an event has a place too, in its lane.
+    gave_up = f"(w.place = {route.patience()}) AS gave_up"
     if route.source == "{event}":
         rows = route.numbered_rows(columns, beyond=_UNTIL_CUT)
         return Walk(f"SELECT w.*, {gave_up} FROM ({rows}) AS w", parameters)

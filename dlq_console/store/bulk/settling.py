@@ -13,7 +13,7 @@ from sqlalchemy import Connection, RowMapping
 from dlq_console.store.bulk import items, runs
 from dlq_console.store.bulk.items import ItemState, Refusal
 from dlq_console.store.bulk.pace import next_state
-from dlq_console.store.bulk.runs import BulkRun, RunState
+from dlq_console.store.bulk.runs import BulkRun, RunState, Stop
 from dlq_console.store.states import Again, Reason, Status
 from dlq_console.store.store import Store
 
@@ -67,8 +67,8 @@ def _settle(store: Store, connection: Connection, run_id: int) -> int:
     follows = next_state(replace(run, **columns))
     runs.write(store, connection, run_id, **(columns | follows))
     if follows.get("state") == RunState.STOPPED:
-        died, all_ended = columns["stage_died"], columns["stage_ended"]
-        runs.record_stop(store, connection, run, f"{died} of {all_ended} died again.")
+        stop = Stop(columns["stage_died"], columns["stage_ended"])
+        runs.record_stop(store, connection, run, stop)
     return counted.total()
 
 

@@ -23,6 +23,7 @@ from dlq_console.store.queries.groups import (
     Group,
     GroupPart,
     Groups,
+    cause_of,
     group,
     group_parts,
     groups,
@@ -41,7 +42,7 @@ from dlq_console.store.queries.neighbours import (
 from dlq_console.store.queries.overview import AccountFigures, KindFigures, Overview, overview
 from dlq_console.store.queries.pages import MAX_LIMIT, Page, event_lines, events_page
 from dlq_console.store.queries.readiness import revision, standing, why_not_ready
-from dlq_console.store.queries.trends import HOURS, trends
+from dlq_console.store.queries.trends import HOURS, counted_in, trends
 from dlq_console.store.taking_back import may_cancel_send
 
 __all__ = [
@@ -75,10 +76,12 @@ __all__ = [
     "attempts",
     "audit",
     "behind",
+    "cause_of",
     "circuit_changes",
     "closed_doors",
     "concerns",
     "count",
+    "counted_in",
     "dead_letters",
     "event_lines",
     "events_page",

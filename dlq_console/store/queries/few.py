@@ -22,6 +22,7 @@ TEXT_LIMIT = 10_001
 _SHORTEST_RUN = 3
 
 _SNOOZED = "snoozed_until > {now}"
+_BY_ASSIGNEE = "assignee DESC, event_id DESC"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +30,8 @@ class Few:
     """Events that are usually few.
 
     Attributes:
-        members: SQL from FROM on that yields them, the event as `event_id`, or as rows of the event table.
+        members: SQL from FROM on that yields them, the event as `event_id`, or as rows of the event table; in the
+            order of an index, because together with a limit that makes every engine choose it.
         check: the same asked of one event of a list.
         of_event: whether the members are rows of the event table.
         outside: whether the list is made of all others.
@@ -47,11 +49,16 @@ class Few:
         """SQL for one figure: how many, `limit` at most."""
         return f"(SELECT count(*) FROM (SELECT 1 {self.members} LIMIT {self.limit}) AS few)"
 
+    @property
+    def left_out(self) -> str:
+        """SQL of the ids of all of them, where they were few a moment ago."""
+        return f"SELECT event_id {self.members} LIMIT {2 * self.limit}"
+
     def source(self, columns: str, *, sqlite: bool) -> str:
         """SQL of a table of these events, one look-up in the event table for each."""
         if self.of_event:
             return f"(SELECT {columns} {self.members} LIMIT {self.limit}) AS few"
-        ids = f"(SELECT DISTINCT event_id {self.members} LIMIT {self.limit}) AS ids"
+        ids = f"(SELECT DISTINCT event_id FROM (SELECT event_id {self.members} LIMIT {self.limit}) AS few_ids) AS ids"
         # Both forms leave the engine no choice but to begin with the few.
         if sqlite:
             return f"(SELECT {columns} FROM {ids} CROSS JOIN {{event}} ON id = ids.event_id) AS few"
@@ -63,7 +70,7 @@ def asked_for(flt: EventFilter, statuses: tuple[Status, ...] | None) -> tuple[li
     """What a filter asks for that may be few, the most telling first, and the parameters of all of it."""
     few, parameters = _on_the_desk(flt)
     if flt.tag:
-        few.insert(0, _noted("tag", "tag IN :tag_list"))
+        few.insert(0, _noted("tag", "tag IN :tag_list", "tag, event_id"))
         parameters["tag_list"] = list(flt.tag)
     if statuses == (Status.RUNNING,):
         few.append(_of_event("status = 'running'"))
@@ -74,7 +81,11 @@ def asked_for(flt: EventFilter, statuses: tuple[Status, ...] | None) -> tuple[li
 
 def field(number: int) -> Few:
     """Events with the value `field_value_<number>` in the configured field `field_path_<number>`."""
-    return _noted("event_field", f"value = :field_value_{number} AND path = :field_path_{number}")
+    return _noted(
+        "event_field",
+        f"value = :field_value_{number} AND path = :field_path_{number}",
+        "value, path, event_id",
+    )
 
 
 def dead_with_text(condition: str) -> Few:
@@ -100,21 +111,22 @@ def is_found_by_index(text: str) -> bool:
 def _on_the_desk(flt: EventFilter) -> tuple[list[Few], dict[str, Any]]:
     few, parameters = [], {}
     if flt.assignee == NOBODY:
-        few.append(_noted("desk", "assignee IS NOT NULL", outside=True))
+        few.append(_noted("desk", "assignee IS NOT NULL", _BY_ASSIGNEE, outside=True))
     elif flt.assignee:
-        few.append(_noted("desk", "assignee = :assignee"))
+        few.append(_noted("desk", "assignee = :assignee", _BY_ASSIGNEE))
         parameters["assignee"] = flt.assignee
     if flt.snoozed:
-        few.append(_noted("desk", _SNOOZED, outside=flt.snoozed == "hide"))
+        few.append(_noted("desk", _SNOOZED, "snoozed_until", outside=flt.snoozed == "hide"))
     return few, parameters
 
 
-def _noted(table: str, condition: str, *, outside: bool = False) -> Few:
-    """What a row of another table says about events."""
-    exists = f"EXISTS (SELECT 1 FROM {{{table}}} noted WHERE noted.event_id = id AND {condition})"
+def _noted(table: str, condition: str, order: str, *, outside: bool = False) -> Few:
+    """What a row of another table says about events, in the order of an index."""
+    # Not as EXISTS: PostgreSQL may read the whole table for that, to know the answer for every event.
+    one = f"(SELECT 1 FROM {{{table}}} noted WHERE noted.event_id = id AND {condition} LIMIT 1)"
     return Few(
-        members=f"FROM {{{table}}} WHERE {condition}",
-        check=f"NOT {exists}" if outside else exists,
+        members=f"FROM {{{table}}} WHERE {condition} ORDER BY {order}",
+        check=f"{one} IS NULL" if outside else f"{one} IS NOT NULL",
         outside=outside,
     )
 

@@ -16,9 +16,10 @@ from dlq_console.store.events import read_time
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.fingerprints import general
 from dlq_console.store.groups import CAP, SAMPLE_LIMIT
+from dlq_console.store.queries import group_sums
 from dlq_console.store.queries.counts import ZERO, Count
 from dlq_console.store.queries.narrowing import narrowed
-from dlq_console.store.queries.routes import ANY, Accounts, Route, prepared, route_for
+from dlq_console.store.queries.routes import ANY, Accounts, Route, prepared, route_for, visible_accounts
 from dlq_console.store.states import Status
 from dlq_console.store.store import Store
 
@@ -55,7 +56,7 @@ class Groups:
     """The biggest groups, of `number` in all with `total` events.
 
     `sampled_at` is when the oldest of the counts was taken; None where they were taken just now. Not `complete`: only
-    the newest `routes.SCAN_LIMIT` dead events were looked at.
+    the newest `routes.SCAN_LIMIT` dead events were looked at, or the `group_sums.REACH` biggest counts.
     """
 
     items: tuple[Group, ...] = ()
@@ -103,6 +104,20 @@ def group(store: Store, fingerprint: str, *, accounts: Accounts = None) -> Group
     return replace(now, first_seen_at=min(now.first_seen_at, known.first_seen_at))
 
 
+def cause_of(store: Store, fingerprint: str, *, accounts: Accounts = None) -> str:
+    """What the events of a group have in common, as it was counted last; empty where it has not been counted yet."""
+    visible = ANY if accounts is None else "account IN :visible_list"
+    template = f"""
+SELECT sample FROM {{error_group}} WHERE fingerprint = :fingerprint AND {visible} ORDER BY sample_event_id DESC LIMIT 1
+"""
+    parameters: dict[str, Any] = {"fingerprint": fingerprint}
+    if accounts is not None:
+        parameters["visible_list"] = list(accounts)
+    with store.read() as connection:
+        sample = connection.execute(prepared(store, template, parameters), parameters).scalar()
+    return general((sample or "")[:SAMPLE_LIMIT])
+
+
 def group_parts(store: Store, fingerprint: str, *, accounts: Accounts = None) -> tuple[GroupPart, ...]:
     """The accounts in which a group has dead events, most first."""
     visible = ANY if accounts is None else "account IN :visible_list"
@@ -118,50 +133,23 @@ ORDER BY dead DESC, account LIMIT {MAX_GROUPS}
     return tuple(GroupPart(row.account, Count(min(row.dead, CAP), row.dead > CAP)) for row in rows)
 
 
-_SAMPLED_SQL = f"""
-WITH seen AS (
-    SELECT * FROM {{error_group}} WHERE CONDITION
-), summed AS (
-    SELECT fingerprint, sum({{least}}(dead, {CAP})) AS number, max(dead) AS largest, count(*) AS accounts,
-        min(account) AS account, min(first_seen_at) AS first_seen_at, max(last_seen_at) AS last_seen_at,
-        min(sampled_at) AS sampled_at, max(sample_event_id) AS sample_event_id
-    FROM seen GROUP BY fingerprint
-)
-SELECT summed.*, seen.kind, seen.error_type, seen.verdict, seen.sample,
-    sum(summed.number) OVER () AS total, count(*) OVER () AS groups, max(summed.largest) OVER () AS largest_of_all,
-    min(summed.sampled_at) OVER () AS oldest
-FROM summed JOIN seen ON seen.fingerprint = summed.fingerprint AND seen.sample_event_id = summed.sample_event_id
-ORDER BY summed.number DESC, summed.last_seen_at DESC, summed.fingerprint LIMIT :limit OFFSET :skip
-"""
-
-
 def _sampled(
     store: Store, flt: EventFilter, accounts: Accounts, limit: int, *, least: int = 1, skip: int = 0
 ) -> Groups:
-    conditions = [f"dead >= {least}"]
-    parameters: dict[str, Any] = {"limit": limit, "skip": skip}
-    if flt.status and Status.DEAD not in flt.status:
+    visible = visible_accounts(flt.account, accounts)
+    if visible == () or (flt.status and Status.DEAD not in flt.status):
         return Groups()
-    for name, column, values in (
-        ("kind_list", "kind", flt.kind or None),
-        ("account_list", "account", flt.account or None),
-        ("visible_list", "account", accounts),
-        ("group_list", "fingerprint", (flt.group,) if flt.group else None),
-    ):
-        if values is not None:
-            conditions.append(f"{column} IN :{name}")
-            parameters[name] = list(values)
-    template = _SAMPLED_SQL.replace("CONDITION", " AND ".join(conditions))
-    with store.read() as connection:
-        rows = connection.execute(prepared(store, template, parameters), parameters).all()
+    rows = group_sums.biggest(store, flt, visible, limit=limit, skip=skip, least=least)
     if not rows:
         return Groups()
     first = rows[0]
+    stopped = bool(first.stopped)
     return Groups(
-        items=tuple(_group(row, capped=row.largest > CAP, total=int(first.total)) for row in rows),
+        items=tuple(_group(row, capped=row.largest > CAP or stopped, total=int(first.total)) for row in rows),
         number=first.groups,
-        total=Count(int(first.total), first.largest_of_all > CAP),
+        total=Count(int(first.total), first.largest_of_all > CAP or stopped),
         sampled_at=read_time(first.oldest),
+        complete=not stopped,
     )
 
 
@@ -177,7 +165,7 @@ SELECT summed.*, newest.kind, newest.error_type, newest.verdict, newest.last_err
     sum(summed.number) OVER () AS total, count(*) OVER () AS groups,
     EXISTS (SELECT 1 FROM walked WHERE place = {route.patience()}) AS stopped
 FROM summed JOIN {{event}} newest ON newest.id = summed.sample_event_id
-ORDER BY summed.number DESC, summed.last_seen_at DESC, summed.fingerprint LIMIT :limit OFFSET :skip
+ORDER BY summed.number DESC, summed.last_seen_at DESC, summed.fingerprint DESC LIMIT :limit OFFSET :skip
 """
 
 

@@ -49,7 +49,7 @@ def _with_few(store: Store, route: Route, sizes: Sequence[int]) -> tuple[Route, 
     for few, size in zip(route.few, sizes, strict=True):
         if few.outside and size < few.limit:
             # Left out rather than checked: no walk gives up because of so few.
-            conditions += [f"id NOT IN (SELECT event_id {few.members})"] if size else []
+            conditions += [f"id NOT IN ({few.left_out})"] if size else []
         elif not few.outside and not source and size < few.limit:
             source = few.source(columns, sqlite=store.sqlite)
             # All of them are looked at, whatever must be checked: none is beyond the reach of any walk.

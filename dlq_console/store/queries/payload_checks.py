@@ -10,6 +10,12 @@ _POSTGRES = r"""
 CASE WHEN payload NOT LIKE '%\\u0000%' AND left(payload, 1) IN ('{{', '[')
     THEN CAST(payload AS json) #>> CAST(:PATH AS text[]) = :VALUE END
 """
+#: The same for a value that could be the text of an object or a list: these are no plain values.
+_POSTGRES_PLAIN = r"""
+CASE WHEN payload NOT LIKE '%\\u0000%' AND left(payload, 1) IN ('{{', '[')
+    THEN CAST(payload AS json) #>> CAST(:PATH AS text[]) = :VALUE
+        AND json_typeof(CAST(payload AS json) #> CAST(:PATH AS text[])) = 'string' END
+"""
 #: A number is compared as it is written, not as SQLite reads it. Asked for twice, values come as a list of their texts.
 _SQLITE = """
 CASE WHEN NOT json_valid(payload) THEN 0 ELSE CASE json_type(payload, :PATH)
@@ -35,7 +41,8 @@ def payload_check(number: int, path: str, value: str, *, sqlite: bool) -> tuple[
     path_name, value_name = f"path_{number}", f"value_{number}"
     names = path.split(".")
     if not sqlite:
-        condition = _POSTGRES.replace("PATH", path_name).replace("VALUE", value_name)
+        template = _POSTGRES_PLAIN if value.startswith(("{", "[")) else _POSTGRES
+        condition = template.replace("PATH", path_name).replace("VALUE", value_name)
         return condition.strip(), {path_name: names, value_name: value}
     parameters = {value_name: value, f"{value_name}_twice": f"[{value},{value}]"}
     conditions = []

@@ -178,7 +178,7 @@ def route_for(
         accounts: what the person may see.
         only: the one status of the list, whatever the filter says beside it.
     """
-    visible = _visible(flt.account, accounts)
+    visible = visible_accounts(flt.account, accounts)
     statuses = _statuses(flt.status, only)
     if visible == () or statuses == ():
         return None
@@ -213,7 +213,8 @@ def route_for(
     )
 
 
-def _visible(asked: tuple[str, ...], accounts: Accounts) -> Accounts:
+def visible_accounts(asked: tuple[str, ...], accounts: Accounts) -> Accounts:
+    """Those of the accounts that may be seen which are asked for; asking for none means all."""
     if accounts is None:
         return asked or None
     return tuple(account for account in accounts if not asked or account in asked)

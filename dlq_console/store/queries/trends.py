@@ -6,14 +6,22 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from dlq_console.store.filters import EventFilter
 from dlq_console.store.groups import HOURS, hour_of, read_hours
 from dlq_console.store.queries.routes import ANY, Accounts, prepared
 from dlq_console.store.store import Store
 
-__all__ = ["HOURS", "trends"]
+__all__ = ["HOURS", "counted_in", "trends"]
 
 #: Pairs of a group and an account that are read at once.
 MOST_PAIRS = 5_000
+
+
+def counted_in(flt: EventFilter, visible: Accounts) -> Accounts:
+    """The accounts that a list is about: those of its filter, as far as they are `visible`."""
+    if not flt.account:
+        return visible
+    return tuple(account for account in flt.account if visible is None or account in visible)
 
 
 def trends(

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Row
 
 from dlq_console.store.events import read_time
+from dlq_console.store.fingerprints import general
 from dlq_console.store.queries.lines import LINES, EventLine
 from dlq_console.store.queries.routes import ANY, Accounts, prepared
 from dlq_console.store.store import Store
@@ -43,13 +44,17 @@ LIMIT {SHOWN}
 
 
 NUMBER = f"SELECT count(*) FROM ({_mine(LOOKED_AT + 1)}) AS mine"
-#: Causes with assignments are few: people make them one by one.
-GROUPS = """
-SELECT d.fingerprint, d.due_at, max(g.sample) AS sample, max(g.kind) AS kind, sum(g.dead) AS dead
-FROM {group_desk} d JOIN {error_group} g ON g.fingerprint = d.fingerprint
-WHERE d.assignee = :name AND g.dead > 0 AND VISIBLE
-GROUP BY d.fingerprint, d.due_at
-ORDER BY CASE WHEN d.due_at IS NULL THEN 1 ELSE 0 END, d.due_at, d.fingerprint
+#: Causes with assignments are few: people make them one by one. Each is looked up, so that the table of counts is never
+#: read whole, which an engine might do for a join.
+_MY_GROUPS = "SELECT fingerprint, due_at FROM {group_desk} WHERE assignee = :name"
+_COUNTED = "FROM {error_group} g WHERE g.fingerprint = d.fingerprint AND g.dead > 0 AND VISIBLE"
+GROUPS = f"""
+SELECT * FROM (
+    SELECT d.fingerprint, d.due_at, (SELECT max(g.sample) {_COUNTED}) AS sample, (SELECT max(g.kind) {_COUNTED}) AS kind,
+        (SELECT sum(g.dead) {_COUNTED}) AS dead
+    FROM ({_MY_GROUPS}) AS d
+) AS mine WHERE dead > 0
+ORDER BY CASE WHEN due_at IS NULL THEN 1 ELSE 0 END, due_at, fingerprint
 LIMIT 100
 """
 
@@ -65,11 +70,11 @@ class AssignedEvent:
 
 @dataclass(frozen=True, slots=True)
 class AssignedGroup:
-    """A cause on somebody's desk; `dead` as they were counted last, in the accounts that may be seen."""
+    """A cause on somebody's desk, as groups name it; `dead` as they were counted last, in the accounts that may be seen."""
 
     fingerprint: str
     kind: str
-    sample: str
+    cause: str
     dead: int
     due_at: datetime | None
 
@@ -93,7 +98,7 @@ def work(store: Store, name: str, *, accounts: Accounts = None) -> Work:
     with store.read() as connection:
         events = _events(visible.format(table="e"))
         rows = connection.execute(prepared(store, events, parameters), parameters).all()
-        groups = GROUPS.replace("VISIBLE", visible.format(table="g"))
+        groups = GROUPS.replace(_COUNTED, _counted(visible))
         causes = connection.execute(prepared(store, groups, parameters), parameters).all()
         number = connection.execute(store.statement(NUMBER), {"name": name}).scalar_one()
     return Work(
@@ -115,13 +120,15 @@ SELECT (
         LIMIT {FEW + 1}
     ) AS few
 ) + (
-    SELECT count(*) FROM {{group_desk}} d WHERE d.assignee = :name AND EXISTS (
-        SELECT 1 FROM {{error_group}} g WHERE g.fingerprint = d.fingerprint AND g.dead > 0 AND {visible.format(table="g")}
-    )
+    SELECT count(*) FROM ({_MY_GROUPS}) AS d WHERE (SELECT 1 {_counted(visible)} LIMIT 1) IS NOT NULL
 )
 """
     with store.read() as connection:
         return int(connection.execute(prepared(store, template, parameters), parameters).scalar_one())
+
+
+def _counted(visible: str) -> str:
+    return _COUNTED.replace("VISIBLE", visible.format(table="g"))
 
 
 def _visible(name: str, accounts: Accounts) -> tuple[dict[str, Any], str]:
@@ -135,4 +142,6 @@ def _event(store: Store, row: Row[Any]) -> AssignedEvent:
 
 
 def _group(row: Row[Any]) -> AssignedGroup:
-    return AssignedGroup(row.fingerprint, row.kind, row.sample, int(row.dead), read_time(row.due_at))
+    return AssignedGroup(
+        row.fingerprint, row.kind, general(row.sample or ""), int(row.dead), read_time(row.due_at)
+    )

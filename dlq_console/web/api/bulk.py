@@ -6,20 +6,23 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs
 
-from flask import Response, abort, url_for
+from flask import Response, abort, request, url_for
 
 from dlq_console.hub.bulk import Verb
 from dlq_console.hub.bulk_json import item_page_json, preview_json, run_json
-from dlq_console.store.filters import EventFilter
+from dlq_console.store.filters import EventFilter, refuse_unknown
 from dlq_console.store.people import Permission, Person
 from dlq_console.web.api import bulk_schemas, problems, schemas
 from dlq_console.web.api.access import demand, require_token
-from dlq_console.web.api.events import LIST_PARAMETERS, ApiBlueprint, refuse_unknown
+from dlq_console.web.api.events import LIST_PARAMETERS, ApiBlueprint
+from dlq_console.web.api.filters import VIEW, read_filter
 from dlq_console.web.api.representation import Document, summary_json, to_text
 from dlq_console.web.hub import hub
 
 #: By what the events of a run may be asked for.
 PARAMETERS = LIST_PARAMETERS - {"cursor", "limit", "sort"}
+#: By what its items may be asked for.
+ITEM_PARAMETERS = frozenset({"state", "cursor", "limit"})
 
 bulk = ApiBlueprint(
     "api_bulk", __name__, url_prefix="/api/v1", description="Bulk runs: one act upon many dead events."
@@ -45,7 +48,7 @@ def start_run(asked: dict[str, Any]) -> Response:
     """Begin a run, or with `dry_run` tell what it would do."""
     asking = demand(Permission.BULK)
     demand(asked["action"])
-    flt, ids = _filter(asked), asked.get("ids") or ()
+    flt, ids = _filter(asking, asked), asked.get("ids") or ()
     who: dict[str, Any] = {
         "arguments": asked.get("arguments"),
         "actor": asking.name,
@@ -79,8 +82,9 @@ def get_run(run_id: int) -> Response:
 @bulk.response(200, bulk_schemas.BulkItemsSchema)
 @bulk.alt_response(404, schema=schemas.ProblemSchema, content_type="application/problem+json")
 def list_items(asked: dict[str, Any], run_id: int) -> Response:
-    """The events of a run in one state."""
+    """The events of a run, all or those in one state."""
     asking = demand(Permission.VIEW)
+    refuse_unknown(request.args, ITEM_PARAMETERS, fields=False)
     return _json(item_page_json(hub().bulk.items(run_id, accounts=asking.accounts, **asked)))
 
 
@@ -117,11 +121,12 @@ def _act(verb: Verb, run_id: int, why: dict[str, Any]) -> Response:
     return _json(run_json(run))
 
 
-def _filter(asked: dict[str, Any]) -> EventFilter | None:
+def _filter(asking: Person, asked: dict[str, Any]) -> EventFilter | None:
     """The filter of a request; None where it has none: then it names ids or a token.
 
     Raises:
-        FilterError: it cannot be understood.
+        FilterError: it cannot be understood, or would tell what is masked.
+        ViewNotFound: it names a view that is not there.
     """
     given = asked.get("filter")
     if given is None:
@@ -134,8 +139,8 @@ def _filter(asked: dict[str, Any]) -> EventFilter | None:
         values = value if isinstance(value, list) else [value]
         if not all(isinstance(each, str) for each in values):
             abort(400, f"filter.{name}: write text, or a list of texts.")
-    refuse_unknown(given, PARAMETERS)
-    return EventFilter.parse(given)
+    refuse_unknown(given, PARAMETERS, beside={VIEW})
+    return read_filter(asking, given)
 
 
 def _json(document: Document, status: int = 200) -> Response:

@@ -151,7 +151,10 @@ class BulkRunsSchema(Schema):
 class BulkItemsQuerySchema(Schema):
     """Which items are asked for."""
 
-    state = fields.String(load_default="refused", validate=validate.OneOf(list(ItemState)))
+    state = fields.String(
+        validate=validate.OneOf(list(ItemState)),
+        metadata=_about("Only those in this state; all if left out."),
+    )
     cursor = fields.String(load_default="")
     limit = fields.Integer(load_default=50, validate=validate.Range(1, MAX_ITEMS))
 

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from flask import Response, abort, request, url_for
 from flask_smorest import Blueprint
 
+from dlq_console.errors import IdempotencyConflict
 from dlq_console.hub.known import check_kind
-from dlq_console.store import desk, queries, views
-from dlq_console.store.filters import PARAMETERS, PAYLOAD, EventFilter, unknown_parameter
+from dlq_console.store import desk, queries
+from dlq_console.store.filters import PARAMETERS, refuse_unknown
 from dlq_console.store.people import Permission
 from dlq_console.web.api import problems, schemas
 from dlq_console.web.api.access import caller, demand, found, require_token
 from dlq_console.web.api.bodies import ExactParser
+from dlq_console.web.api.filters import VIEW, read_filter
 from dlq_console.web.api.representation import Document, event_json, page_json, to_text
 from dlq_console.web.hub import hub
 
 #: What a list may be asked by.
 LIST_PARAMETERS = PARAMETERS | {"cursor", "limit"}
+#: What somebody who sees some accounts is told of a key that cannot be used.
+KEY_TAKEN = "Idempotency-Key: it cannot be used for this event; send another key, one that begins with a name of your program."
 #: Largest body, in bytes.
 BODY_LIMIT = 1024 * 1024
 
@@ -49,12 +52,9 @@ def guard() -> None:
 def list_events(arguments: dict[str, Any]) -> Response:
     """Events that match a filter, newest first."""
     asking = demand(Permission.VIEW)
-    refuse_unknown(request.args, LIST_PARAMETERS | {"view"})
+    refuse_unknown(request.args, LIST_PARAMETERS | {VIEW})
     store = hub().store
-    view = views.get(store, arguments["view"], asking) if "view" in arguments else None
-    flt = (
-        views.with_filter(view, request.args.to_dict(flat=False)) if view else EventFilter.parse(request.args)
-    )
+    flt = read_filter(asking, request.args.to_dict(flat=False))
     page = queries.events_page(
         store,
         flt,
@@ -77,7 +77,13 @@ def enqueue_event(headers: dict[str, str], new: dict[str, Any]) -> Response:
     if not asking.sees(new["account"].strip()):
         abort(403, f"The token may not use the account {new['account']}.")
     check_kind(new["kind"], hub().known_kinds())
-    made = hub().enqueue(**new, idempotency_key=headers.get("idempotency_key"), origin=asking.name)
+    try:
+        made = hub().enqueue(**new, idempotency_key=headers.get("idempotency_key"), origin=asking.name)
+    except IdempotencyConflict:
+        if asking.accounts is None:
+            raise
+        # Keys are one name space: what else the message says may be about an account that is not theirs.
+        raise IdempotencyConflict(KEY_TAKEN) from None
     answer = json_answer(
         {"id": made.id, "status": made.status, "created": made.created}, 202 if made.created else 200
     )
@@ -149,14 +155,3 @@ def everything(event_id: int) -> Document:
 def json_answer(document: Document, status: int = 200) -> Response:
     """A document as the body of an answer."""
     return Response(to_text(document), status, mimetype="application/json")
-
-
-def refuse_unknown(parameters: Iterable[str], known: frozenset[str]) -> None:
-    """A misspelt filter must not answer everything: somebody may act on all that comes back.
-
-    Raises:
-        FilterError: there is a parameter that is not `known`.
-    """
-    for name in parameters:
-        if name not in known and not name.startswith(PAYLOAD):
-            raise unknown_parameter(name, known)

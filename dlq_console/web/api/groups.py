@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flask import Response, request
 
-from dlq_console.store import queries
-from dlq_console.store.filters import EventFilter
+from dlq_console.store import desk, queries
+from dlq_console.store.desk import GroupMarks
+from dlq_console.store.filters import refuse_unknown
 from dlq_console.store.people import Permission
 from dlq_console.store.queries import Group, Groups
 from dlq_console.web.api import problems, schemas
 from dlq_console.web.api.access import demand, require_token
-from dlq_console.web.api.events import LIST_PARAMETERS, ApiBlueprint, refuse_unknown
+from dlq_console.web.api.events import LIST_PARAMETERS, ApiBlueprint
+from dlq_console.web.api.filters import read_filter
 from dlq_console.web.api.representation import Document, to_text
 from dlq_console.web.hub import hub
 
@@ -32,22 +35,39 @@ def list_groups(arguments: dict[str, Any]) -> Response:
     """The causes of the dead events that match a filter, biggest first."""
     asking = demand(Permission.VIEW)
     refuse_unknown(request.args, PARAMETERS)
-    found = queries.groups(
-        hub().store, EventFilter.parse(request.args), accounts=asking.accounts, limit=arguments["limit"]
-    )
-    return Response(to_text(groups_json(found)), mimetype="application/json")
+    store, flt = hub().store, read_filter(asking, request.args.to_dict(flat=False))
+    found = queries.groups(store, flt, accounts=asking.accounts, limit=arguments["limit"])
+    fingerprints = [group.fingerprint for group in found.items]
+    marks = desk.group_marks(store, fingerprints) if fingerprints else {}
+    trends = queries.trends(store, fingerprints, accounts=queries.counted_in(flt, asking.accounts))
+    return Response(to_text(groups_json(found, marks, trends)), mimetype="application/json")
 
 
-def groups_json(found: Groups) -> Document:
-    """The answer about groups."""
+def groups_json(
+    found: Groups, marks: Mapping[str, GroupMarks], trends: Mapping[str, Sequence[int]]
+) -> Document:
+    """The answer about groups, with what people have put on them and when their events died."""
     return {
-        "items": [group_json(group) for group in found.items],
+        "items": [
+            group_json(group)
+            | _desk_json(marks.get(group.fingerprint, GroupMarks()))
+            | {"trend": _trend_json(trends.get(group.fingerprint))}
+            for group in found.items
+        ],
         "count": found.number,
         "total": found.total.number,
         "total_capped": found.total.capped,
         "sampled_at": found.sampled_at,
         "complete": found.complete,
     }
+
+
+def _desk_json(marks: GroupMarks) -> Document:
+    return {"playbook": marks.playbook, "assignee": marks.assignee, "assignment_due": marks.due_at}
+
+
+def _trend_json(trend: Sequence[int] | None) -> list[int] | None:
+    return None if trend is None else [*trend]
 
 
 def group_json(group: Group) -> Document:

@@ -22,6 +22,7 @@ from dlq_console.errors import (
 )
 from dlq_console.store.filters import FilterError
 from dlq_console.store.views import ViewNameTaken, ViewNotFound, ViewRefused
+from dlq_console.web import outages
 
 #: The error classes of the hub and the status with which each is answered.
 STATUSES: dict[type[DLQError], int] = {
@@ -101,6 +102,7 @@ def _hub_error(status: int) -> Callable[[DLQError], Response]:
             members["event_status"] = error.status
             if error.newer is not None:
                 members["newer_event"] = error.newer
-        return answer(status, error.message, type_=f"urn:dlq-console:{name}", title=title, **members)
+        detail = outages.told(error) if isinstance(error, StoreUnavailable) else error.message
+        return answer(status, detail, type_=f"urn:dlq-console:{name}", title=title, **members)
 
     return handle

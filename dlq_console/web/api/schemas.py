@@ -9,7 +9,7 @@ from marshmallow import Schema, fields, validate
 from dlq_console.hub.actions import LONGEST_AFTER, NOTE_LIMIT
 from dlq_console.hub.doors import LONGEST
 from dlq_console.store.filters import VERDICTS
-from dlq_console.store.queries import MAX_GROUPS, MAX_LIMIT
+from dlq_console.store.queries import HOURS, MAX_GROUPS, MAX_LIMIT
 from dlq_console.store.states import Reason, Status
 
 
@@ -59,7 +59,10 @@ class IdempotencySchema(Schema):
 
     idempotency_key = fields.String(
         data_key="Idempotency-Key",
-        metadata=_about("Your own key, instead of the one made from the content."),
+        metadata=_about(
+            "Your own key, instead of the one made from the content. It belongs to one event in all accounts together; "
+            "begin it with the name of your program."
+        ),
     )
 
 
@@ -250,6 +253,16 @@ class GroupSchema(Schema):
     account = _text("In which one, where it is only one.", null=True)
     first_seen_at = _time("When the first of them died, as far as is known.", null=False)
     last_seen_at = _time("When the last of them died.", null=False)
+    trend = fields.List(
+        fields.Integer(),
+        allow_none=True,
+        metadata=_about(
+            f"How many of them died in each of the last {HOURS} hours, the present one last; null where nobody has counted."
+        ),
+    )
+    playbook = _text("How people fix it.", null=True)
+    assignee = _text("Who sees to it.", null=True)
+    assignment_due = _time("Until when.")
 
 
 class GroupsSchema(Schema):

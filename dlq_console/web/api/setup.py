@@ -16,6 +16,7 @@ from dlq_console.web.api.desk import desk
 from dlq_console.web.api.doors import doors
 from dlq_console.web.api.events import api
 from dlq_console.web.api.groups import groups
+from dlq_console.web.api.kinds import kinds
 from dlq_console.web.api.nodes import nodes
 from dlq_console.web.api.schemas import BulkheadSchema, ProblemSchema
 from dlq_console.web.api.views import views
@@ -57,13 +58,14 @@ def install(app: Flask) -> None:
     described.register_blueprint(api)
     described.register_blueprint(acts)
     described.register_blueprint(groups)
+    described.register_blueprint(kinds)
     described.register_blueprint(desk)
     described.register_blueprint(doors)
     described.register_blueprint(nodes)
     described.register_blueprint(bulk)
     described.register_blueprint(views)
     app.register_blueprint(unknown)
-    for blueprint in (api, views, acts, groups, desk, doors, nodes, bulk, unknown):
+    for blueprint in (api, views, acts, groups, kinds, desk, doors, nodes, bulk, unknown):
         # Callers send a token, never a cookie: there is nothing that a foreign page could make a browser send.
         csrf.exempt(blueprint)
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from dlq_console import Event, Hub, Policy
-from tests.browser.stories.erp import FOLDER, FolderErp
+from tests.browser.stories.erp import FOLDER, HANGS_AT_MOST, FolderErp
 
 hub = Hub()
 _erp = FolderErp(Path(os.environ[FOLDER]))
@@ -29,7 +29,7 @@ def create_order(event: Event) -> dict[str, str]:
     return {"document": f"P-{event.entity_id}"}
 
 
-@hub.handler("invoice.create", policy=Policy(max_attempts=1))
+@hub.handler("invoice.create", policy=Policy(max_attempts=1, timeout=2 * HANGS_AT_MOST))
 def create_invoice(event: Event) -> None:
     _erp.take_invoice(event.account, int(event.entity_id))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.site import OpenPage
@@ -33,21 +32,14 @@ WORDS = {
 }
 
 
-@pytest.fixture
-def account(case: Case) -> str:
-    return f"filial-{case.branch}"
-
-
 def test_an_order_is_found_by_its_number_fixed_and_arrives(
-    shop: Shop, open_page: OpenPage, case: Case, account: str
+    shop: Shop, open_page: OpenPage, case: Case
 ) -> None:
-    words = {
-        name: text.format(account=account, name=f"maria.{case.branch}")
-        for name, text in WORDS[case.language].items()
-    }
-    shop.person(f"maria.{case.branch}", "operator", account)
+    account, name = f"filial-{case.branch}", f"maria.{case.branch}"
+    words = {key: text.format(account=account, name=name) for key, text in WORDS[case.language].items()}
+    shop.person(name, "operator", account)
     event_id = shop.dead("order.create", account, NUMBER, {"customer_code": "5521"})
-    page = case.open(open_page, f"maria.{case.branch}")
+    page = case.open(open_page, name)
 
     page.get_by_role("searchbox").fill(NUMBER)
     page.get_by_role("searchbox").press("Enter")

@@ -72,7 +72,8 @@ def _legend(page: Page) -> list[str]:
     return page.locator(".bulk-legend dd").all_inner_texts()
 
 
-# The others would tell the same once more, with three thousand letters each.
+@pytest.mark.timeout(300)
+# The other one would tell the same once more, with three thousand letters more.
 @pytest.mark.parametrize("case", [CASES[0], CASES[2]], ids=["en-US-script", "pt-BR-plain"])
 def test_three_thousand_letters_of_one_cause_are_tried_paused_and_arrive(
     shop: Shop, open_page: OpenPage, case: Case

@@ -36,7 +36,7 @@ def upgrade() -> None:
     _texts(f"{prefix}event")
     _acts(f"{prefix}audit")
     op.add_column(f"{prefix}users", _count("keys_off"))
-    op.add_column(f"{prefix}error_group", _text("trend", null=True))
+    _groups(prefix)
     op.add_column(f"{prefix}kind", _text("filled", null=True))
     _event_field(f"{prefix}event_field")
     _desks(prefix)
@@ -105,6 +105,26 @@ def _acts(table: str) -> None:
     op.create_index(f"{table}_at_ix", table, ["at"])
     op.create_index(f"{table}_actor_ix", table, ["actor", "id"])
     op.create_index(f"{table}_action_ix", table, ["action", "id"])
+
+
+def _groups(prefix: str) -> None:
+    group, cause = f"{prefix}error_group", f"{prefix}error_cause"
+    op.add_column(group, _text("trend", null=True))
+    _partial(f"{group}_account_ix", group, ["account", "dead", "fingerprint"], "dead > 0")
+    _partial(f"{group}_dead_ix", group, ["dead", "fingerprint", "account"], "dead > 0")
+    # Filled when groups are counted next.
+    op.create_table(
+        cause,
+        _text("fingerprint"),
+        _text("account"),
+        _text("kind"),
+        sa.Column("dead", BIG_ID, nullable=False),
+        sa.Column("largest", sa.Integer(), nullable=False),
+        sa.Column("accounts", sa.Integer(), nullable=False),
+        *map(_time, ("first_seen_at", "last_seen_at", "sampled_at")),
+        sa.PrimaryKeyConstraint("fingerprint", name=op.f(f"{cause}_pk")),
+    )
+    op.create_index(f"{cause}_dead_ix", cause, ["dead", "last_seen_at", "fingerprint"])
 
 
 def _event_field(table: str) -> None:

@@ -1,0 +1,132 @@
+"""Which causes were biggest when they were counted last? Along an index, biggest first, and never the whole table.
+
+Where all accounts are asked for, their sums stand ready (`store.causes`). The sums of some accounts are added up here,
+from their biggest causes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Row
+
+from dlq_console.store.filters import EventFilter
+from dlq_console.store.groups import CAP
+from dlq_console.store.queries.routes import ANY, MAX_BRANCHES, Accounts, prepared
+from dlq_console.store.store import Store
+
+#: Rows that one answer looks at.
+REACH = 10_000
+
+_BIGGEST = "number DESC, last_seen_at DESC, fingerprint DESC"
+_SEEN = "fingerprint, account, kind, first_seen_at, last_seen_at, sampled_at"
+_ADDED_UP = f"""
+SELECT newest.fingerprint, newest.account, newest.kind, number, largest, accounts,
+    summed.first_seen_at, summed.last_seen_at, summed.sampled_at
+FROM (
+    SELECT fingerprint, sum({{least}}(dead, {CAP})) AS number, max(dead) AS largest, count(*) AS accounts,
+        min(first_seen_at) AS first_seen_at, max(last_seen_at) AS last_seen_at, min(sampled_at) AS sampled_at,
+        max(sample_event_id) AS newest_id
+    FROM walked WHERE CONDITION GROUP BY fingerprint
+) AS summed JOIN walked newest ON newest.fingerprint = summed.fingerprint AND newest.sample_event_id = summed.newest_id
+"""
+
+
+def _text(name: str) -> str:
+    """SQL for what the newest event of a cause says; looked up for the causes of the answer alone."""
+    return f"(SELECT {name} FROM {{error_group}} g WHERE g.fingerprint = page.fingerprint AND g.account = page.account)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """How the causes are found.
+
+    Attributes:
+        rows: SQL of the rows that are looked at, each with its `place` in its walk.
+        patience: the place at which a walk gives up.
+        causes: SQL of the causes among the rows `walked`.
+        parameters: of both.
+    """
+
+    rows: str
+    patience: int
+    causes: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+def biggest(
+    store: Store, flt: EventFilter, visible: Accounts, *, limit: int, skip: int, least: int
+) -> Sequence[Row[Any]]:
+    """The biggest causes, and beside each the figures of all that match: `total`, `groups`, `largest_of_all`, `oldest`.
+
+    `stopped` says that there may be smaller ones that were not looked at.
+
+    Args:
+        store: the store.
+        flt: may ask for kinds and a group.
+        visible: the accounts that count; None for all.
+        limit: most causes.
+        skip: causes to leave out, the biggest.
+        least: dead events of a cause in an account; 0 counts those that have none left, where one group is asked for.
+    """
+    walk = _walk(flt, visible, least)
+    template = f"""
+WITH walked AS ({walk.rows}), causes AS ({walk.causes}), page AS (
+    SELECT causes.*, sum(number) OVER () AS total, count(*) OVER () AS groups, max(largest) OVER () AS largest_of_all,
+        min(sampled_at) OVER () AS oldest
+    FROM causes ORDER BY {_BIGGEST} LIMIT :limit OFFSET :skip
+)
+SELECT page.*, {_text("error_type")} AS error_type, {_text("verdict")} AS verdict, {_text("sample")} AS sample,
+    {_text("sample_event_id")} AS sample_event_id,
+    EXISTS (SELECT 1 FROM walked WHERE place = {walk.patience}) AS stopped
+FROM page ORDER BY {_BIGGEST}
+"""
+    parameters = walk.parameters | {"limit": limit, "skip": skip}
+    with store.read() as connection:
+        return connection.execute(prepared(store, template, parameters), parameters).all()
+
+
+def _walk(flt: EventFilter, visible: Accounts, least: int) -> _Walk:
+    conditions, parameters = [ANY], dict[str, Any]()
+    if flt.kind:
+        conditions.append("kind IN :kind_list")
+        parameters["kind_list"] = list(flt.kind)
+    if visible is None and not flt.group:
+        order = "dead DESC, last_seen_at DESC, fingerprint DESC"
+        rows = _rows("error_cause", f"{_SEEN}, dead AS number, largest, accounts", ANY, order, REACH)
+        return _Walk(rows, REACH, f"SELECT * FROM walked WHERE {' AND '.join(conditions)}", parameters)
+    if visible is not None:
+        conditions.append("account IN :visible_list")
+        parameters["visible_list"] = list(visible)
+    causes = _ADDED_UP.replace("CONDITION", " AND ".join(conditions))
+    if flt.group:
+        parameters["group"] = flt.group
+        rows = _pairs(f"fingerprint = :group AND dead >= {least}", "account DESC", REACH)
+        return _Walk(rows, REACH, causes, parameters)
+    if visible is None or len(visible) > MAX_BRANCHES:
+        rows = _pairs("dead > 0", "dead DESC, fingerprint DESC, account DESC", REACH)
+        return _Walk(rows, REACH, causes, parameters)
+    patience = REACH // len(visible)
+    parameters |= {f"account_{number}": account for number, account in enumerate(visible)}
+    walks = [
+        _pairs(f"account = :account_{number} AND dead > 0", "dead DESC, fingerprint DESC", patience)
+        for number in range(len(visible))
+    ]
+    union = " UNION ALL ".join(
+        f"SELECT * FROM ({rows}) AS walk_{number}" for number, rows in enumerate(walks)
+    )
+    return _Walk(union, patience, causes, parameters)
+
+
+def _pairs(condition: str, order: str, patience: int) -> str:
+    return _rows("error_group", f"{_SEEN}, dead, sample_event_id", condition, order, patience)
+
+
+def _rows(table: str, columns: str, condition: str, order: str, patience: int) -> str:
+    """SQL of the first rows along an index. Its order makes every engine choose it."""
+    return f"""
+SELECT {columns}, row_number() OVER (ORDER BY {order}) AS place
+FROM {{{table}}} WHERE {condition} ORDER BY {order} LIMIT {patience}
+"""

@@ -1,0 +1,83 @@
+"""Which kinds of events are there, how is each run, and which fields of its payloads do lists show?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response
+from marshmallow import Schema, fields
+
+from dlq_console.hub.kind_figures import kind_figures
+from dlq_console.store.people import Permission
+from dlq_console.web.api import problems
+from dlq_console.web.api.access import demand, require_token
+from dlq_console.web.api.events import ApiBlueprint, json_answer
+from dlq_console.web.hub import hub
+
+kinds = ApiBlueprint(
+    "api_kinds", __name__, url_prefix="/api/v1", description="Kinds: how events of each are run and shown."
+)
+problems.install(kinds)
+kinds.before_request(require_token)
+
+
+def _about(text: str) -> dict[str, str]:
+    return {"description": text}
+
+
+def _seconds(text: str) -> fields.Float:
+    return fields.Float(allow_none=True, metadata=_about(f"{text}, in seconds."))
+
+
+def _word(text: str) -> fields.String:
+    return fields.String(allow_none=True, metadata=_about(text))
+
+
+def _flag(text: str) -> fields.Boolean:
+    return fields.Boolean(allow_none=True, metadata=_about(text))
+
+
+class ColumnSchema(Schema):
+    """A field of the payload that lists show and that events are found by."""
+
+    label = fields.String()
+    path = fields.String(metadata=_about("As the filter `payload.<path>` takes it."))
+
+
+class KindSchema(Schema):
+    """A kind of events, as a worker published it; what that worker did not know is null."""
+
+    name = fields.String()
+    provider = _word("The outside system, where several accounts share it.")
+    max_attempts = fields.Integer(metadata=_about("Attempts until an event is dead."))
+    timeout = _seconds("How long one run may take")
+    base_delay = _seconds("Wait after the first failure; it doubles with every further one")
+    max_delay = _seconds("The longest such wait")
+    order = _word("none, key or account: which of its events run one at a time.")
+    on_dead = _word("block or skip: what a death means for those behind; null for what the order says.")
+    on_unknown = _word("verify, hold or retry, where nobody knows whether it was applied.")
+    replay_policy = _word("What becomes of an event when a newer one of its entity exists.")
+    max_age = _seconds("Older events are dead instead of being run")
+    max_wait = _seconds("Longest time from due to start")
+    max_running = fields.Integer(allow_none=True, metadata=_about("How many of each account run at once."))
+    unique_at_provider = _flag("The outside system itself refuses a second one of the same key.")
+    writes = _flag("Whether it changes anything there.")
+    open_url = _word("Address of the record in the outside system.")
+    precheck = fields.Boolean(metadata=_about("Whether a worker can ask if an event would pass now."))
+    schema = fields.Raw(allow_none=True, metadata=_about("JSON Schema of its payloads."))
+    columns = fields.List(fields.Nested(ColumnSchema))
+
+
+class KindsSchema(Schema):
+    """Every kind that workers have published, by name."""
+
+    items = fields.List(fields.Nested(KindSchema))
+
+
+@kinds.route("/kinds", methods=["GET"])
+@kinds.response(200, KindsSchema)
+def list_kinds() -> Response:
+    """The kinds that workers have published; may be some seconds old."""
+    demand(Permission.VIEW)
+    items: list[dict[str, Any]] = kind_figures(hub().known_kinds().values())
+    return json_answer({"items": items})
