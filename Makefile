@@ -13,8 +13,9 @@ INSTALLED_DEV := $(VENV)/.installed-dev
 # More arguments for the programs below: `make test PYTEST_ARGS="tests/store -x"`, `make demo DEMO_ARGS="--port 9000"`,
 # `make chaos CHAOS_ARGS="--seed 7 --setup postgres-celery"`.
 PYTEST_ARGS ?=
-# Two at a time, each with servers of its own; a file stays with one, because its tests share browser and servers.
-PYTEST_PROCESSES ?= -n 2 --dist loadfile
+# Three at a time, because tests wait as often as they compute; each with servers of its own. A file stays with one, because
+# its tests share browser and servers.
+PYTEST_PROCESSES ?= -n 3 --dist loadfile
 DEMO_ARGS ?=
 BENCH_ARGS ?=
 CHAOS_ARGS ?=

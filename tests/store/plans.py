@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ _PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 _SQLITE_INDEX = re.compile(
     r"(?:SEARCH|SCAN) (\w+)(?: USING (?:COVERING )?(?:INDEX (\w+)|INTEGER PRIMARY KEY))?"
 )
+_ALONG_THE_KEY = re.compile(r"ORDER BY (?:e\.)?id (?:ASC|DESC)\s+LIMIT")
 
 
 @dataclass(frozen=True)
@@ -41,24 +42,67 @@ def explain(store: Store, sent: Sent, *, table: str = "event", alias: str = "e")
     return _sqlite(store, sent, name, alias) if store.sqlite else _postgres(store, sent, name)
 
 
-def _sqlite(store: Store, sent: Sent, table: str, alias: str) -> Plan:
+def read_whole(store: Store, sent: Sent, tables: Iterable[str]) -> set[str]:
+    """Which of these tables an engine reads from end to end for a recorded statement.
+
+    SQLite calls a walk along the primary key that a LIMIT ends a scan as well; where a statement has such a walk, it is
+    not told from one of the whole table.
+    """
+    names = {getattr(store.tables, table).name: table for table in tables}
+    if not store.sqlite:
+        return {names[name] for name in _scanned(_nodes_of(store, sent)) if name in names}
+    whole = {
+        table
+        for name, table in names.items()
+        if any(_is_scan(line, _aliases(sent[0], name)) for line in _lines_of(store, sent))
+    }
+    return whole - {"event", "audit"} if _ALONG_THE_KEY.search(sent[0]) else whole
+
+
+def _aliases(statement: str, table: str) -> tuple[str, ...]:
+    """What a statement calls a table."""
+    return (table, *re.findall(rf"\b{table} (?:AS )?([a-z_]+)\b", statement))
+
+
+def _is_scan(line: str, names: Iterable[str]) -> bool:
+    begins = tuple(f"SCAN {name} " for name in names)
+    return f"{line} ".startswith(begins) and "USING INDEX" not in line and "COVERING" not in line
+
+
+def _lines_of(store: Store, sent: Sent) -> list[str]:
     with store.read() as connection:
-        lines = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sent[0]}", sent[1])]
+        return [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sent[0]}", sent[1])]
+
+
+def _sqlite(store: Store, sent: Sent, table: str, alias: str) -> Plan:
+    lines = _lines_of(store, sent)
     names = (table, alias)
     reads = [match for line in lines if (match := _SQLITE_INDEX.match(line)) and match[1] in names]
     return Plan(
         indexes=frozenset(_short(store, match[2] or f"{table}_pk") for match in reads if "USING" in match[0]),
-        scans=any(
-            f"{line} ".startswith(tuple(f"SCAN {name} " for name in names))
-            and "USING INDEX" not in line
-            and "COVERING" not in line
-            for line in lines
-        ),
+        scans=any(_is_scan(line, names) for line in lines),
         sorts=any("USE TEMP B-TREE" in line for line in lines),
     )
 
 
 def _postgres(store: Store, sent: Sent, table: str) -> Plan:
+    nodes = _nodes_of(store, sent)
+    return Plan(
+        indexes=frozenset(
+            _short(store, node["Index Name"])
+            for node in nodes
+            if node.get("Index Name", "").startswith(table)
+        ),
+        scans=table in _scanned(nodes),
+        sorts=any(node["Node Type"] in ("Sort", "Incremental Sort") for node in nodes),
+    )
+
+
+def _scanned(nodes: Iterable[dict[str, Any]]) -> set[str]:
+    return {node["Relation Name"] for node in nodes if node["Node Type"] == "Seq Scan"}
+
+
+def _nodes_of(store: Store, sent: Sent) -> list[dict[str, Any]]:
     statement, parameters = sent
     names = list(dict.fromkeys(_PLACEHOLDER.findall(statement)))
     numbered = _PLACEHOLDER.sub(lambda match: f"${names.index(match[1]) + 1}", statement).replace("%%", "%")
@@ -74,16 +118,7 @@ def _postgres(store: Store, sent: Sent, table: str) -> Plan:
             answer = cursor.fetchone()[0]
             cursor.execute("DEALLOCATE asked")
     tree = answer if isinstance(answer, list) else json.loads(answer)
-    nodes = list(_nodes(tree[0]["Plan"]))
-    return Plan(
-        indexes=frozenset(
-            _short(store, node["Index Name"])
-            for node in nodes
-            if node.get("Index Name", "").startswith(table)
-        ),
-        scans=any(node["Node Type"] == "Seq Scan" and node["Relation Name"] == table for node in nodes),
-        sorts=any(node["Node Type"] in ("Sort", "Incremental Sort") for node in nodes),
-    )
+    return list(_nodes(tree[0]["Plan"]))
 
 
 def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:

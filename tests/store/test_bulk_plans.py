@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from dlq_console.hub.policy import DEFAULT_POLICY
-from dlq_console.store.bulk import freezing, previews, releasing, runs, settling, waiting
+from dlq_console.store.bulk import freezing, items, previews, releasing, runs, settling, waiting
 from dlq_console.store.bulk.close_looks import Asked, KindFacts
+from dlq_console.store.bulk.items import ItemState
 from dlq_console.store.bulk.releasing import Rule
 from dlq_console.store.bulk.selections import Selection
 from dlq_console.store.events import read_time
@@ -76,3 +77,22 @@ def test_what_is_put_on_the_desk_reads_only_what_it_names(full: Store) -> None:
             released = releasing.release(full, run_id, lambda _kind: RULE)
         assert released.number > 0
         check(full, sent)
+
+
+def test_all_items_of_a_run_are_read_along_the_index_of_each_state(full: Store) -> None:
+    run_id = runs.insert(full, Selection(flt=FEW, cut_at=previews.now(full)), VALUES)
+    freezing.freeze(full, run_id)
+    with full.write() as connection:
+        # Another run over everything: no engine would use an index for a handful of rows.
+        connection.execute(
+            full.statement(
+                "INSERT INTO {bulk_item} (bulk_id, event_id, position, epoch, cycle, state)"
+                f" SELECT {run_id + 1}, id, id, 1, 1, 'waiting' FROM {{event}}"
+            )
+        )
+    with recording(full) as sent:
+        items.page(full, run_id, tuple(ItemState), cursor="1.1")
+    (statement,) = sent
+    plan = explain(full, statement, table="bulk_item", alias="bulk_item")
+    assert plan.indexes == {"bulk_item_state_ix"}
+    assert not plan.scans

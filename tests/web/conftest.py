@@ -11,10 +11,42 @@ from dlq_console.app import create_app
 from tests.web.desk import Desk
 from tests.web.visitor import Visitor
 
+#: Pages that ask in ways of their own are tested on both engines. For all others SQLite is enough: what the store does is
+#: tested on both where the store is tested.
+ON_BOTH_ENGINES = frozenset(
+    {
+        *("test_api", "test_api_acts", "test_api_desk", "test_api_nodes", "test_api_views"),
+        *(
+            "test_audit",
+            "test_dead_letters",
+            "test_errors",
+            "test_export",
+            "test_groups",
+            "test_health_probes",
+        ),
+        *("test_lists", "test_pages", "test_search", "test_translations", "test_views", "test_work"),
+    }
+)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "database_url" in metafunc.fixturenames:
+        name = metafunc.module.__name__.rpartition(".")[2]
+        engines = ["sqlite", "postgresql"] if name in ON_BOTH_ENGINES else ["sqlite"]
+        metafunc.parametrize("database_url", engines, indirect=True)
+
+
+@pytest.fixture
+def database_url(request: pytest.FixtureRequest) -> str:
+    """Address of a database with all tables, on the engine of this test."""
+    fixture = {"sqlite": "sqlite_url", "postgresql": "postgres_url"}[request.param]
+    url: str = request.getfixturevalue(fixture)
+    return url
+
 
 @pytest.fixture
 def desk(database_url: str) -> Iterator[Desk]:
-    """A hub under the test's control; the test runs once on each engine."""
+    """A hub under the test's control, on the engine of this test."""
     hub_and_erp = Desk(database_url)
     yield hub_and_erp
     hub_and_erp.hub.close()

@@ -14,7 +14,7 @@ from tests.web.visitor import Tags, Visitor, read
 
 
 def _order(html: str) -> list[str]:
-    return re.findall(r'id="event-(\d+)"', html)
+    return re.findall(r'id="e(\d+)"', html)
 
 
 def test_what_is_mine_stands_by_due_time_with_the_snoozed_apart_and_the_done_gone(
