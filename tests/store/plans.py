@@ -51,10 +51,11 @@ def read_whole(store: Store, sent: Sent, tables: Iterable[str]) -> set[str]:
     names = {getattr(store.tables, table).name: table for table in tables}
     if not store.sqlite:
         return {names[name] for name in _scanned(_nodes_of(store, sent)) if name in names}
+    lines = _lines_of(store, sent)
     whole = {
         table
         for name, table in names.items()
-        if any(_is_scan(line, _aliases(sent[0], name)) for line in _lines_of(store, sent))
+        if any(_is_scan(line, _aliases(sent[0], name)) for line in lines)
     }
     return whole - {"event", "audit"} if _ALONG_THE_KEY.search(sent[0]) else whole
 

@@ -192,6 +192,7 @@ def test_sums_of_more_causes_than_are_looked_at_are_those_of_the_biggest(
     answer = queries.groups(store, EventFilter(), accounts=accounts)
     assert (answer.number, answer.total, answer.complete) == (2, Count(4), True)
     monkeypatch.setattr(group_sums, "REACH", 1)
+    monkeypatch.setattr(group_sums, "REACH_OF_PAIRS", 1)
     answer = queries.groups(store, EventFilter(), accounts=accounts)
     assert [group.fingerprint for group in answer.items] == [A]
     assert (answer.number, answer.total, answer.complete) == (1, Count(3, capped=True), False)

@@ -122,8 +122,24 @@ def test_no_page_reads_a_table_from_end_to_end(busy: Desk, maria: Visitor, path:
     store = busy.hub.store
     with recording(store) as sent:
         answer = maria.get(path)
-    assert answer.status_code in (200, 303, 404), path
+    # Whoever may see few accounts may not see that event or run; a search that finds one goes to its page.
+    assert answer.status_code == 200 or path.startswith(("/events/", "/bulk/", "/search")), path
     reads = [one for one in sent if one[0].lstrip().startswith(("SELECT", "WITH"))]
     assert reads
     whole = {(table, one[0]) for one in reads for table in read_whole(store, one, GROWING)}
     assert not whole
+
+
+#: SQLite reads all of these from indexes that hold all of their columns, which looks like a walk that ends soon.
+_WITHIN_INDEXES = ("tag", "event_field")
+
+
+@pytest.mark.parametrize("table", GROWING)
+def test_a_table_that_is_read_from_end_to_end_is_noticed(busy: Desk, table: str) -> None:
+    store = busy.hub.store
+    if store.sqlite and table in _WITHIN_INDEXES:
+        pytest.skip("SQLite does not tell")
+    columns = " || ".join(f"CAST(t.{column.name} AS text)" for column in getattr(store.tables, table).columns)
+    with recording(store) as sent, store.read() as connection:
+        connection.execute(store.statement(f"SELECT sum(length({columns})) FROM {{{table}}} t")).scalar()
+    assert read_whole(store, sent[0], GROWING) == {table}

@@ -132,7 +132,7 @@ def crowded(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReq
         for number in range(3 * ACCOUNTS)
     ]
     for event_id in fill(desk.hub.store, rows):
-        put(desk.hub.store, "desk", event_id=event_id, assignee="maria", updated_at=utc_now())
+        put(desk.hub.store, "desk", event_id=event_id, assignee="maria-en", updated_at=utc_now())
         for tag in ("fiscal & contábil", "urgente", "à espera do cliente"):
             put(desk.hub.store, "tag", tag=tag, event_id=event_id)
         for field in columns.values():
@@ -151,7 +151,7 @@ CROWDED = (
     "/?accounts=20&doors=20",
     "/dead-letters",
     "/dead-letters?kind=order.create",
-    "/dead-letters?kind=order.create&tag=urgente&since=1d&q=cadastrado&assignee=maria",
+    "/dead-letters?kind=order.create&tag=urgente&since=1d&q=cadastrado&assignee=maria-en",
     "/dead-letters?" + "&".join(f"account=filial-são-josé-{number:03d}" for number in range(6)),
     "/events?kind=order.create",
     "/groups",
@@ -235,3 +235,42 @@ def test_a_long_history_is_cut_and_can_be_had_whole(full: Desk, maria: Visitor) 
     assert "Mostrar tudo, sem cortes" not in whole
     assert whole.count("RuntimeError: attempt") == MOST_ENTRIES
     assert whole.count("joana reprocessou") == MOST_ENTRIES
+
+
+# What does not fit is still there
+
+
+def test_what_the_overview_leaves_out_stands_behind_a_link(crowded: Desk, admin: Visitor) -> None:
+    seen: set[str] = set()
+    address = "/"
+    while address:
+        page = Tags(admin.get(address).text)
+        addresses = [tag.get("href", "") for tag in page.named("a")]
+        seen |= {one for one in addresses if one.startswith("/dead-letters?account=")}
+        links = [one for one in addresses if one.startswith("/?accounts=")]
+        address = links[0] if links else ""
+    assert len(seen) == 100, "as many accounts as the overview counts"
+    first = read(admin.get("/").text)
+    assert "filial-são-josé-000" in first, "a closed account stands before the others"
+
+
+def test_a_name_that_is_not_offered_can_be_typed_and_is_offered_then(crowded: Desk, admin: Visitor) -> None:
+    name = "filial-são-josé-149"
+
+    def boxes(path: str) -> dict[str, bool]:
+        fields = [tag for tag in Tags(admin.get(path).text).named("input") if tag.get("name") == "account"]
+        assert [tag for tag in fields if "type" not in tag], "a field to type a name into"
+        return {tag["value"]: "checked" in tag for tag in fields if tag.get("type") == "checkbox"}
+
+    assert name not in boxes("/dead-letters")
+    assert len(boxes("/dead-letters")) == 20
+    chosen = boxes(f"/dead-letters?account=&account={name}")
+    assert [account for account, is_chosen in chosen.items() if is_chosen] == [name]
+    assert len(chosen) == 21
+
+
+def test_many_values_of_one_filter_share_a_chip_that_removes_them_all(crowded: Desk, admin: Visitor) -> None:
+    accounts = "&".join(f"account=filial-são-josé-{number:03d}" for number in range(7))
+    page = admin.get(f"/dead-letters?kind=order.create&{accounts}").text
+    assert "filial-são-josé-003, filial-são-josé-004 +2" in read(page)
+    assert 'href="/dead-letters?kind=order.create"' in page

@@ -17,8 +17,8 @@ from dlq_console.store.groups import CAP
 from dlq_console.store.queries.routes import ANY, MAX_BRANCHES, Accounts, prepared
 from dlq_console.store.store import Store
 
-#: Rows that one answer looks at.
-REACH = 10_000
+#: Causes that one answer looks at, and causes of single accounts, each of which takes longer.
+REACH, REACH_OF_PAIRS = 10_000, 5_000
 
 _BIGGEST = "number DESC, last_seen_at DESC, fingerprint DESC"
 _SEEN = "fingerprint, account, kind, first_seen_at, last_seen_at, sampled_at"
@@ -103,12 +103,12 @@ def _walk(flt: EventFilter, visible: Accounts, least: int) -> _Walk:
     causes = _ADDED_UP.replace("CONDITION", " AND ".join(conditions))
     if flt.group:
         parameters["group"] = flt.group
-        rows = _pairs(f"fingerprint = :group AND dead >= {least}", "account DESC", REACH)
-        return _Walk(rows, REACH, causes, parameters)
+        rows = _pairs(f"fingerprint = :group AND dead >= {least}", "account DESC", REACH_OF_PAIRS)
+        return _Walk(rows, REACH_OF_PAIRS, causes, parameters)
     if visible is None or len(visible) > MAX_BRANCHES:
-        rows = _pairs("dead > 0", "dead DESC, fingerprint DESC, account DESC", REACH)
-        return _Walk(rows, REACH, causes, parameters)
-    patience = REACH // len(visible)
+        rows = _pairs("dead > 0", "dead DESC, fingerprint DESC, account DESC", REACH_OF_PAIRS)
+        return _Walk(rows, REACH_OF_PAIRS, causes, parameters)
+    patience = REACH_OF_PAIRS // len(visible)
     parameters |= {f"account_{number}": account for number, account in enumerate(visible)}
     walks = [
         _pairs(f"account = :account_{number} AND dead > 0", "dead DESC, fingerprint DESC", patience)

@@ -56,7 +56,7 @@ class Groups:
     """The biggest groups, of `number` in all with `total` events.
 
     `sampled_at` is when the oldest of the counts was taken; None where they were taken just now. Not `complete`: only
-    the newest `routes.SCAN_LIMIT` dead events were looked at, or the `group_sums.REACH` biggest counts.
+    the newest `routes.SCAN_LIMIT` dead events were looked at, or the biggest counts (`group_sums.REACH`).
     """
 
     items: tuple[Group, ...] = ()
