@@ -323,7 +323,7 @@ def test_the_command_has_a_version_and_help_for_every_part(run: CommandLine) -> 
 
 
 @pytest.mark.parametrize(
-    "arguments", [("explode",), ("events", "explode"), ("serve", "--workers", "0"), ("events", "show", "x")]
+    "arguments", [("zzzz",), ("events", "explode"), ("serve", "--workers", "0"), ("events", "show", "x")]
 )
 def test_wrong_usage_is_one_sentence_and_status_2(process: ProcessLine, arguments: tuple[str, ...]) -> None:
     result = process(*arguments)
