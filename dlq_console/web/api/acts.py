@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Response, request, url_for
+from flask import Response, url_for
 from marshmallow import Schema, fields
 
 from dlq_console.store.people import Permission
-from dlq_console.web.api import problems, schemas
-from dlq_console.web.api.access import demand, require_token
-from dlq_console.web.api.events import BODY_LIMIT, ApiBlueprint, everything, json_answer, see
+from dlq_console.web.api import schemas
+from dlq_console.web.api.access import demand
+from dlq_console.web.api.blueprints import PROBLEM, api_blueprint, json_answer
+from dlq_console.web.api.events import everything, see
 from dlq_console.web.hub import hub
 
-acts = ApiBlueprint(
-    "api_acts", __name__, url_prefix="/api/v1", description="Events: correct, restore, cancel, ask."
-)
-problems.install(acts)
-_NOT_ALLOWED: dict[str, Any] = {"schema": schemas.ProblemSchema, "content_type": "application/problem+json"}
+acts = api_blueprint("api_acts", __name__, "Events: correct, restore, cancel, ask.")
 
 
 class EditSchema(schemas.NoteSchema):
@@ -46,18 +43,11 @@ class JobSchema(Schema):
     )
 
 
-@acts.before_request
-def guard() -> None:
-    """Bound the body, and find out who is asking."""
-    request.max_content_length = BODY_LIMIT
-    require_token()
-
-
 @acts.route("/events/<int:event_id>/edit", methods=["POST"])
 @acts.arguments(EditSchema)
 @acts.response(202, schemas.EventSchema)
-@acts.alt_response(409, **_NOT_ALLOWED)
-@acts.alt_response(422, **_NOT_ALLOWED)
+@acts.alt_response(409, **PROBLEM)
+@acts.alt_response(422, **PROBLEM)
 def edit_event(edited: dict[str, Any], event_id: int) -> Response:
     """Correct the payload of a dead event and send it: answers the new event, which takes the place of this one."""
     asking = demand(Permission.EDIT)
@@ -77,7 +67,7 @@ def edit_event(edited: dict[str, Any], event_id: int) -> Response:
 @acts.route("/events/<int:event_id>/restore", methods=["POST"])
 @acts.arguments(schemas.NoteSchema, required=False)
 @acts.response(202, schemas.EventSchema)
-@acts.alt_response(409, **_NOT_ALLOWED)
+@acts.alt_response(409, **PROBLEM)
 def restore_event(why: dict[str, Any], event_id: int) -> Response:
     """Take back a discard."""
     asking = demand(Permission.RESTORE)
@@ -89,7 +79,7 @@ def restore_event(why: dict[str, Any], event_id: int) -> Response:
 @acts.route("/events/<int:event_id>/cancel-send", methods=["POST"])
 @acts.arguments(schemas.NoteSchema, required=False)
 @acts.response(202, schemas.EventSchema)
-@acts.alt_response(409, **_NOT_ALLOWED)
+@acts.alt_response(409, **PROBLEM)
 def cancel_send(why: dict[str, Any], event_id: int) -> Response:
     """Take back a reprocess that has not started."""
     asking = demand(Permission.CANCEL_SEND)
@@ -100,7 +90,7 @@ def cancel_send(why: dict[str, Any], event_id: int) -> Response:
 
 @acts.route("/events/<int:event_id>/precheck", methods=["POST"])
 @acts.response(202, JobSchema)
-@acts.alt_response(409, **_NOT_ALLOWED)
+@acts.alt_response(409, **PROBLEM)
 def precheck_event(event_id: int) -> Response:
     """Let a worker ask the outside system whether a dead event would pass now."""
     asking = demand(Permission.PRECHECK)

@@ -10,18 +10,14 @@ from dlq_console.errors import EventNotFound
 from dlq_console.store import desk as marked
 from dlq_console.store import queries
 from dlq_console.store.people import Permission
-from dlq_console.web.api import problems, schemas
-from dlq_console.web.api.access import caller, demand, require_token
-from dlq_console.web.api.events import ApiBlueprint, everything, json_answer, see
+from dlq_console.web.api import schemas
+from dlq_console.web.api.access import caller, demand
+from dlq_console.web.api.blueprints import PROBLEM, api_blueprint, json_answer
+from dlq_console.web.api.events import everything, see
 from dlq_console.web.api.representation import Document
 from dlq_console.web.hub import hub
 
-desk = ApiBlueprint(
-    "api_desk", __name__, url_prefix="/api/v1", description="Team: assign, tag, note, snooze, how to fix."
-)
-problems.install(desk)
-desk.before_request(require_token)
-_NOT_ALLOWED: dict[str, Any] = {"schema": schemas.ProblemSchema, "content_type": "application/problem+json"}
+desk = api_blueprint("api_desk", __name__, "Team: assign, tag, note, snooze, how to fix.")
 
 
 @desk.route("/events/<int:event_id>/assign", methods=["POST"])
@@ -61,7 +57,7 @@ def note_event(headers: dict[str, str], body: dict[str, Any], event_id: int) -> 
 @desk.route("/events/<int:event_id>/snooze", methods=["POST"])
 @desk.arguments(schemas.SnoozeSchema)
 @desk.response(200, schemas.EventSchema)
-@desk.alt_response(409, **_NOT_ALLOWED)
+@desk.alt_response(409, **PROBLEM)
 def snooze_event(body: dict[str, Any], event_id: int) -> Response:
     """Keep a dead event out of sight until a moment, or bring it back."""
     asking = demand(Permission.SNOOZE)

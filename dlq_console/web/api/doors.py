@@ -6,17 +6,16 @@ from datetime import datetime
 from typing import Any, Literal
 
 from flask import Response, abort
-from flask_smorest import Blueprint
 
 from dlq_console.hub.door_figures import account_figures, breaker_figures
 from dlq_console.hub.doors import account_name, circuit, circuit_scope, every_door
 from dlq_console.hub.services import service_breaker, service_of
 from dlq_console.store import queries
 from dlq_console.store.people import Permission, Person
-from dlq_console.web.api import problems, schemas
-from dlq_console.web.api.access import demand, require_token
-from dlq_console.web.api.bodies import ExactParser
-from dlq_console.web.api.representation import Document, to_text
+from dlq_console.web.api import schemas
+from dlq_console.web.api.access import demand
+from dlq_console.web.api.blueprints import PROBLEM, api_blueprint, json_answer
+from dlq_console.web.api.representation import Document
 from dlq_console.web.health_figures import every_breaker, every_bulkhead
 from dlq_console.web.hub import hub
 
@@ -25,24 +24,14 @@ BY_NAME = {"type": "object", "additionalProperties": {"$ref": "#/components/sche
 ROOMS_BY_NAME = {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/Bulkhead"}}
 
 
-class DoorBlueprint(Blueprint):
-    """A blueprint whose JSON bodies lose no digit."""
-
-    ARGUMENTS_PARSER = ExactParser()
-
-
-doors = DoorBlueprint(
-    "api_doors", __name__, url_prefix="/api/v1", description="Accounts and circuits: what is closed, and why."
-)
-problems.install(doors)
-doors.before_request(require_token)
+doors = api_blueprint("api_doors", __name__, "Accounts and circuits: what is closed, and why.")
 
 
 @doors.route("/accounts", methods=["GET"])
 @doors.response(200, schemas.AccountsSchema)
 def list_accounts() -> Response:
     """Accounts that have work or a door, with what keeps it closed."""
-    return _json({"items": _accounts(demand(Permission.VIEW))})
+    return json_answer({"items": _accounts(demand(Permission.VIEW))})
 
 
 @doors.route("/accounts/<path:account>/pause", methods=["POST"])
@@ -60,7 +49,7 @@ def pause_account(how: dict[str, Any], account: str) -> Response:
 @doors.route("/accounts/<path:account>/resume", methods=["POST"])
 @doors.arguments(schemas.NoteSchema, required=False)
 @doors.response(200, schemas.AccountSchema)
-@doors.alt_response(409, schema=schemas.ProblemSchema, content_type="application/problem+json")
+@doors.alt_response(409, **PROBLEM)
 def resume_account(how: dict[str, Any], account: str) -> Response:
     """Let events of a paused account start again."""
     account = account_name(account)
@@ -73,14 +62,14 @@ def resume_account(how: dict[str, Any], account: str) -> Response:
 @doors.response(200, BY_NAME)
 def list_breakers() -> Response:
     """Circuits of accounts, kinds and services that have anything to tell, by name."""
-    return _json(every_breaker(hub().store, demand(Permission.VIEW)))
+    return json_answer(every_breaker(hub().store, demand(Permission.VIEW)))
 
 
 @doors.route("/bulkheads", methods=["GET"])
 @doors.response(200, ROOMS_BY_NAME)
 def list_bulkheads() -> Response:
     """Accounts that have work and services that guards protect, by name: how many run at once, and out of how many."""
-    return _json(every_bulkhead(hub().store, demand(Permission.VIEW)))
+    return json_answer(every_bulkhead(hub().store, demand(Permission.VIEW)))
 
 
 @doors.route("/breakers/<path:name>/force-open", methods=["POST"])
@@ -102,7 +91,7 @@ def force_closed(how: dict[str, Any], name: str) -> Response:
 @doors.route("/breakers/<path:name>/reset", methods=["POST"])
 @doors.arguments(schemas.NoteSchema, required=False)
 @doors.response(200, schemas.BreakerSchema)
-@doors.alt_response(404, schema=schemas.ProblemSchema, content_type="application/problem+json")
+@doors.alt_response(404, **PROBLEM)
 def reset_breaker(how: dict[str, Any], name: str) -> Response:
     """Close a circuit, and end what a person had decided about it."""
     asking = _may_touch_circuit(name)
@@ -142,16 +131,12 @@ def _accounts(asking: Person) -> list[Document]:
 
 def _account(asking: Person, account: str) -> Response:
     (found,) = [each for each in _accounts(asking) if each["account"] == account]
-    return _json(found)
+    return json_answer(found)
 
 
 def _breaker(name: str) -> Response:
     store, state = hub().store, hub().state
     service = service_of(store, state, name)
     if service is not None:
-        return _json(service_breaker(state, service))
-    return _json(breaker_figures(*circuit(store, name)))
-
-
-def _json(document: Document) -> Response:
-    return Response(to_text(document), mimetype="application/json")
+        return json_answer(service_breaker(state, service))
+    return json_answer(breaker_figures(*circuit(store, name)))

@@ -5,45 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from flask import Response, abort, request, url_for
-from flask_smorest import Blueprint
 
 from dlq_console.errors import IdempotencyConflict
 from dlq_console.hub.known import check_kind
 from dlq_console.store import desk, queries
 from dlq_console.store.filters import PARAMETERS, refuse_unknown
 from dlq_console.store.people import Permission
-from dlq_console.web.api import problems, schemas
-from dlq_console.web.api.access import caller, demand, found, require_token
-from dlq_console.web.api.bodies import ExactParser
+from dlq_console.web.api import schemas
+from dlq_console.web.api.access import caller, demand, found
+from dlq_console.web.api.blueprints import PROBLEM, api_blueprint, json_answer
 from dlq_console.web.api.filters import VIEW, read_filter
-from dlq_console.web.api.representation import Document, event_json, page_json, to_text
+from dlq_console.web.api.representation import Document, event_json, page_json
 from dlq_console.web.hub import hub
 
 #: What a list may be asked by.
 LIST_PARAMETERS = PARAMETERS | {"cursor", "limit"}
 #: What somebody who sees some accounts is told of a key that cannot be used.
 KEY_TAKEN = "Idempotency-Key: it cannot be used for this event; send another key, one that begins with a name of your program."
-#: Largest body, in bytes.
-BODY_LIMIT = 1024 * 1024
 
 
-class ApiBlueprint(Blueprint):
-    """A blueprint whose JSON bodies lose no digit."""
-
-    ARGUMENTS_PARSER = ExactParser()
-
-
-api = ApiBlueprint(
-    "api", __name__, url_prefix="/api/v1", description="Events: read, put in, put back to work."
-)
-problems.install(api)
-
-
-@api.before_request
-def guard() -> None:
-    """Bound the body, and find out who is asking."""
-    request.max_content_length = BODY_LIMIT
-    require_token()
+api = api_blueprint("api", __name__, "Events: read, put in, put back to work.")
 
 
 @api.route("/events", methods=["GET"])
@@ -70,7 +51,7 @@ def list_events(arguments: dict[str, Any]) -> Response:
 @api.arguments(schemas.NewEventSchema)
 @api.response(202, schemas.MadeSchema)
 @api.alt_response(200, schema=schemas.MadeSchema, description="The event exists already.")
-@api.alt_response(422, schema=schemas.ProblemSchema, content_type="application/problem+json")
+@api.alt_response(422, **PROBLEM)
 def enqueue_event(headers: dict[str, str], new: dict[str, Any]) -> Response:
     """Put an event in; a repeat finds the one that exists."""
     asking = demand(Permission.ENQUEUE)
@@ -93,7 +74,7 @@ def enqueue_event(headers: dict[str, str], new: dict[str, Any]) -> Response:
 
 @api.route("/events/<int:event_id>", methods=["GET"])
 @api.response(200, schemas.EventSchema)
-@api.alt_response(404, schema=schemas.ProblemSchema, content_type="application/problem+json")
+@api.alt_response(404, **PROBLEM)
 def get_event(event_id: int) -> Response:
     """One event with payload, attempts and audit."""
     demand(Permission.VIEW)
@@ -103,7 +84,7 @@ def get_event(event_id: int) -> Response:
 @api.route("/events/<int:event_id>/reprocess", methods=["POST"])
 @api.arguments(schemas.ReprocessSchema, required=False)
 @api.response(202, schemas.EventSchema)
-@api.alt_response(409, schema=schemas.ProblemSchema, content_type="application/problem+json")
+@api.alt_response(409, **PROBLEM)
 def reprocess_event(how: dict[str, Any], event_id: int) -> Response:
     """Put a dead event back to work."""
     asking = demand(Permission.REPROCESS)
@@ -121,7 +102,7 @@ def reprocess_event(how: dict[str, Any], event_id: int) -> Response:
 @api.route("/events/<int:event_id>/discard", methods=["POST"])
 @api.arguments(schemas.DiscardSchema)
 @api.response(202, schemas.EventSchema)
-@api.alt_response(409, schema=schemas.ProblemSchema, content_type="application/problem+json")
+@api.alt_response(409, **PROBLEM)
 def discard_event(why: dict[str, Any], event_id: int) -> Response:
     """Decide that an event shall not run."""
     asking = demand(Permission.DISCARD)
@@ -150,8 +131,3 @@ def everything(event_id: int) -> Document:
         desk.marks(store, [event.id])[event.id],
         desk.notes(store, event.id),
     )
-
-
-def json_answer(document: Document, status: int = 200) -> Response:
-    """A document as the body of an answer."""
-    return Response(to_text(document), status, mimetype="application/json")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+from flask import abort
 
 from dlq_console.store import views
 from dlq_console.store.filters import EventFilter, FilterError
@@ -12,6 +15,17 @@ from dlq_console.web.hub import store
 
 #: The parameter that names a saved view.
 VIEW = "view"
+
+
+def parameters_of(given: Any) -> dict[str, list[str]]:
+    """The parameters that the body of a request writes as an object; anything else is answered with 400."""
+    if not isinstance(given, Mapping):
+        abort(400, "filter: write an object of parameters, or a query string.")
+    parameters = {name: value if isinstance(value, list) else [value] for name, value in given.items()}
+    for name, values in parameters.items():
+        if not all(isinstance(one, str) for one in values):
+            abort(400, f"filter.{name}: write text, or a list of texts.")
+    return parameters
 
 
 def read_filter(asking: Person, parameters: Mapping[str, Sequence[str] | str]) -> EventFilter:

@@ -12,20 +12,17 @@ from dlq_console.store.desk import GroupMarks
 from dlq_console.store.filters import refuse_unknown
 from dlq_console.store.people import Permission
 from dlq_console.store.queries import Group, Groups
-from dlq_console.web.api import problems, schemas
-from dlq_console.web.api.access import demand, require_token
-from dlq_console.web.api.events import LIST_PARAMETERS, ApiBlueprint
+from dlq_console.web.api import schemas
+from dlq_console.web.api.access import demand
+from dlq_console.web.api.blueprints import api_blueprint, json_answer
+from dlq_console.web.api.events import LIST_PARAMETERS
 from dlq_console.web.api.filters import read_filter
-from dlq_console.web.api.representation import Document, to_text
+from dlq_console.web.api.representation import Document
 from dlq_console.web.hub import hub
 
 PARAMETERS = LIST_PARAMETERS - {"cursor"}
 
-groups = ApiBlueprint(
-    "api_groups", __name__, url_prefix="/api/v1", description="Groups: the causes of dead events."
-)
-problems.install(groups)
-groups.before_request(require_token)
+groups = api_blueprint("api_groups", __name__, "Groups: the causes of dead events.")
 
 
 @groups.route("/groups", methods=["GET"])
@@ -40,7 +37,7 @@ def list_groups(arguments: dict[str, Any]) -> Response:
     fingerprints = [group.fingerprint for group in found.items]
     marks = desk.group_marks(store, fingerprints) if fingerprints else {}
     trends = queries.trends(store, fingerprints, accounts=queries.counted_in(flt, asking.accounts))
-    return Response(to_text(groups_json(found, marks, trends)), mimetype="application/json")
+    return json_answer(groups_json(found, marks, trends))
 
 
 def groups_json(

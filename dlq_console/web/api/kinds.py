@@ -9,16 +9,11 @@ from marshmallow import Schema, fields
 
 from dlq_console.hub.kind_figures import kind_figures
 from dlq_console.store.people import Permission
-from dlq_console.web.api import problems
-from dlq_console.web.api.access import demand, require_token
-from dlq_console.web.api.events import ApiBlueprint, json_answer
+from dlq_console.web.api.access import demand
+from dlq_console.web.api.blueprints import api_blueprint, json_answer
 from dlq_console.web.hub import hub
 
-kinds = ApiBlueprint(
-    "api_kinds", __name__, url_prefix="/api/v1", description="Kinds: how events of each are run and shown."
-)
-problems.install(kinds)
-kinds.before_request(require_token)
+kinds = api_blueprint("api_kinds", __name__, "Kinds: how events of each are run and shown.")
 
 
 def _about(text: str) -> dict[str, str]:

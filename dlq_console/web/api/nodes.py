@@ -8,44 +8,31 @@ from __future__ import annotations
 from typing import Any
 
 from flask import Response, abort
-from flask_smorest import Blueprint
 
 from dlq_console.hub.nodes import decide, undecided_nodes
 from dlq_console.store.people import Permission
-from dlq_console.web.api import problems, schemas
-from dlq_console.web.api.access import demand, require_token
-from dlq_console.web.api.bodies import ExactParser
-from dlq_console.web.api.representation import to_text
+from dlq_console.web.api import schemas
+from dlq_console.web.api.access import demand
+from dlq_console.web.api.blueprints import PROBLEM, api_blueprint, json_answer
 from dlq_console.web.hub import hub
 
-
-class NodeBlueprint(Blueprint):
-    """A blueprint whose JSON bodies lose no digit."""
-
-    ARGUMENTS_PARSER = ExactParser()
-
-
-nodes = NodeBlueprint(
-    "api_nodes", __name__, url_prefix="/api/v1", description="Calls that have their effect once."
-)
-problems.install(nodes)
-nodes.before_request(require_token)
+nodes = api_blueprint("api_nodes", __name__, "Calls that have their effect once.")
 
 
 @nodes.route("/nodes", methods=["GET"])
 @nodes.response(200, schemas.NodesSchema)
-@nodes.alt_response(503, schema=schemas.ProblemSchema, content_type="application/problem+json")
+@nodes.alt_response(503, **PROBLEM)
 def list_nodes() -> Response:
     """Calls of unknown outcome, the oldest first."""
     asking = demand(Permission.VIEW)
-    return _json({"items": undecided_nodes(hub().state) if asking.accounts is None else []})
+    return json_answer({"items": undecided_nodes(hub().state) if asking.accounts is None else []})
 
 
 @nodes.route("/nodes/decide", methods=["POST"])
 @nodes.arguments(schemas.DecisionSchema)
 @nodes.response(200, schemas.DecidedSchema)
-@nodes.alt_response(404, schema=schemas.ProblemSchema, content_type="application/problem+json")
-@nodes.alt_response(409, schema=schemas.ProblemSchema, content_type="application/problem+json")
+@nodes.alt_response(404, **PROBLEM)
+@nodes.alt_response(409, **PROBLEM)
 def decide_node(decision: dict[str, Any]) -> Response:
     """Say whether a call of unknown outcome had its effect."""
     asking = demand(Permission.DECIDE_NODE)
@@ -61,8 +48,4 @@ def decide_node(decision: dict[str, Any]) -> Response:
         note=decision.get("note"),
         result=decision.get("result"),
     )
-    return _json(decided)
-
-
-def _json(document: dict[str, Any]) -> Response:
-    return Response(to_text(document), mimetype="application/json")
+    return json_answer(decided)

@@ -11,6 +11,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
 from dlq_console.web.api import problems
 from dlq_console.web.api.acts import acts
+from dlq_console.web.api.blueprints import PREFIX
 from dlq_console.web.api.bulk import bulk
 from dlq_console.web.api.desk import desk
 from dlq_console.web.api.doors import doors
@@ -22,7 +23,8 @@ from dlq_console.web.api.schemas import BulkheadSchema, ProblemSchema
 from dlq_console.web.api.views import views
 from dlq_console.web.security import csrf
 
-PREFIX = "/api/v1"
+#: In the order in which they are described.
+PARTS = (api, acts, groups, kinds, desk, doors, nodes, bulk, views)
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 #: Answers what no route of the API does; the pages' own error pages are of no use to a program.
@@ -55,17 +57,10 @@ def install(app: Flask) -> None:
     described = QuietApi(app)
     # Named by hand, because it stands only inside an object whose names are those of bulkheads.
     described.spec.components.schema("Bulkhead", schema=BulkheadSchema)
-    described.register_blueprint(api)
-    described.register_blueprint(acts)
-    described.register_blueprint(groups)
-    described.register_blueprint(kinds)
-    described.register_blueprint(desk)
-    described.register_blueprint(doors)
-    described.register_blueprint(nodes)
-    described.register_blueprint(bulk)
-    described.register_blueprint(views)
+    for part in PARTS:
+        described.register_blueprint(part)
     app.register_blueprint(unknown)
-    for blueprint in (api, views, acts, groups, kinds, desk, doors, nodes, bulk, unknown):
+    for blueprint in (*PARTS, unknown):
         # Callers send a token, never a cookie: there is nothing that a foreign page could make a browser send.
         csrf.exempt(blueprint)
 

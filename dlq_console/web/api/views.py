@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from flask import Response, abort
+from flask import Response
 from marshmallow import Schema, fields
 
 from dlq_console.store import views as saved
 from dlq_console.store.people import Permission, Person
 from dlq_console.store.views import View
-from dlq_console.web.api import problems
-from dlq_console.web.api.access import demand, require_token
-from dlq_console.web.api.events import ApiBlueprint, json_answer
+from dlq_console.web.api.access import demand
+from dlq_console.web.api.blueprints import PROBLEM, api_blueprint, json_answer
+from dlq_console.web.api.filters import parameters_of
 from dlq_console.web.api.representation import Document
-from dlq_console.web.api.schemas import BodySchema, ProblemSchema
+from dlq_console.web.api.schemas import BodySchema
 from dlq_console.web.hub import hub
 
-views = ApiBlueprint(
-    "api_views", __name__, url_prefix="/api/v1", description="Views: filters that are kept under a name."
-)
-problems.install(views)
-views.before_request(require_token)
+views = api_blueprint("api_views", __name__, "Views: filters that are kept under a name.")
 
 
 def _about(text: str) -> dict[str, str]:
@@ -74,7 +69,7 @@ def list_views() -> Response:
 @views.route("/views", methods=["POST"])
 @views.arguments(NewViewSchema)
 @views.response(200, ViewSchema)
-@views.alt_response(409, schema=ProblemSchema, content_type="application/problem+json")
+@views.alt_response(409, **PROBLEM)
 def save_view(new: dict[str, Any]) -> Response:
     """Keep a filter under a name."""
     asking = _may_share(demand(Permission.VIEW), shared=new["shared"])
@@ -85,7 +80,7 @@ def save_view(new: dict[str, Any]) -> Response:
 @views.route("/views/<int:view_id>", methods=["PUT"])
 @views.arguments(NewViewSchema)
 @views.response(200, ViewSchema)
-@views.alt_response(404, schema=ProblemSchema, content_type="application/problem+json")
+@views.alt_response(404, **PROBLEM)
 def change_view(new: dict[str, Any], view_id: int) -> Response:
     """Change a view of yours; an administrator also one that is shared."""
     asking = _may_share(demand(Permission.VIEW), shared=new["shared"])
@@ -95,7 +90,7 @@ def change_view(new: dict[str, Any], view_id: int) -> Response:
 
 @views.route("/views/<int:view_id>", methods=["DELETE"])
 @views.response(204)
-@views.alt_response(404, schema=ProblemSchema, content_type="application/problem+json")
+@views.alt_response(404, **PROBLEM)
 def delete_view(view_id: int) -> Response:
     """Forget a view of yours; an administrator also one that is shared."""
     saved.delete(hub().store, view_id, demand(Permission.VIEW))
@@ -117,17 +112,7 @@ def _values(new: dict[str, Any]) -> dict[str, Any]:
 
 def _query(given: Any) -> str:
     """A filter as a query string, however it was written."""
-    if isinstance(given, str):
-        return given
-    if not isinstance(given, Mapping):
-        abort(400, "filter: write an object of parameters, or a query string.")
-    pairs = []
-    for name, value in given.items():
-        values = value if isinstance(value, list) else [value]
-        if not all(isinstance(one, str) for one in values):
-            abort(400, f"filter.{name}: write text, or a list of texts.")
-        pairs += [(name, one) for one in values]
-    return urlencode(pairs)
+    return given if isinstance(given, str) else urlencode(parameters_of(given), doseq=True)
 
 
 def _document(view: View, asking: Person) -> Document:
