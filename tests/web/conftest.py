@@ -30,17 +30,19 @@ ON_BOTH_ENGINES = frozenset(
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "database_url" in metafunc.fixturenames:
-        name = metafunc.module.__name__.rpartition(".")[2]
-        engines = ["sqlite", "postgresql"] if name in ON_BOTH_ENGINES else ["sqlite"]
-        metafunc.parametrize("database_url", engines, indirect=True)
+    if (
+        "database_url" in metafunc.fixturenames
+        and metafunc.module.__name__.rpartition(".")[2] in ON_BOTH_ENGINES
+    ):
+        metafunc.parametrize(
+            "database_url", ["sqlite_url", "postgres_url"], ids=["sqlite", "postgresql"], indirect=True
+        )
 
 
 @pytest.fixture
 def database_url(request: pytest.FixtureRequest) -> str:
-    """Address of a database with all tables, on the engine of this test."""
-    fixture = {"sqlite": "sqlite_url", "postgresql": "postgres_url"}[request.param]
-    url: str = request.getfixturevalue(fixture)
+    """Address of a database with all tables: on SQLite, or as the fixture that a test is parametrized with says."""
+    url: str = request.getfixturevalue(getattr(request, "param", "sqlite_url"))
     return url
 
 

@@ -30,13 +30,6 @@ ALL = {"action": "reprocess", "list": "dead-letters", "all": "1"}
 LARGEST_PAGE = 60_000
 
 
-@pytest.fixture
-def database_url(request: pytest.FixtureRequest) -> str:
-    """Of SQLite, unless a test asks for both engines."""
-    url: str = request.getfixturevalue(getattr(request, "param", "sqlite_url"))
-    return url
-
-
 def _dead(desk: Desk, number: int, **values: Any) -> list[int]:
     return [desk.dead(str(one), **values) for one in range(number)]
 
