@@ -6,21 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from flask import Blueprint, Response, render_template, request, stream_with_context, url_for
+from flask import Blueprint, Response, render_template, request, url_for
 from flask_babel import gettext, lazy_gettext
 from flask_babel.speaklater import LazyString
 
-from dlq_console.hub import export, spreadsheets
+from dlq_console.hub import export
 from dlq_console.store.events import AuditEntry
 from dlq_console.store.filters import EventFilter, FilterError, refuse_unknown
 from dlq_console.store.people import Permission, Person
 from dlq_console.store.queries import Page
 from dlq_console.store.queries.acts import PAGE, ActFilter, actions, acts, read_event_id
-from dlq_console.web import display
+from dlq_console.web import downloads
 from dlq_console.web.acts_told import KNOWN_ACTS, Told, act_word, for_file, origin_in_words, told
 from dlq_console.web.auth import demand, require_person
 from dlq_console.web.hub import store
-from dlq_console.web.i18n import locale_name
 from dlq_console.web.lists import with_query
 from dlq_console.web.moments import field_value, read_moment
 
@@ -116,22 +115,9 @@ def download() -> Response:
     flt = read_filter(request.args)
     first = acts(store(), flt, limit=CHUNK, accounts=who.accounts, asking=who.name)
     export.note(store(), actor=who.name, what="audit.csv", filter_=with_query("", _asked(flt)))
-    separator = spreadsheets.SEMICOLON if locale_name() == "pt_BR" else spreadsheets.COMMA
-    name = f"audit-{display.current().now:%Y-%m-%dT%H-%M-%SZ}.csv"
-
-    def lines() -> Iterator[str]:
-        yield spreadsheets.BYTE_ORDER_MARK
-        headings = [str(_HEADINGS[0]) + f" ({display.current().zone.key})", *map(str, _HEADINGS[1:])]
-        yield from spreadsheets.lines([headings], separator=separator)
-        yield from spreadsheets.lines((_cells(one) for one in _all(flt, who, first)), separator=separator)
-
-    return Response(
-        stream_with_context(lines()),
-        headers={
-            "Content-Type": "text/csv; charset=utf-8",
-            "Content-Disposition": f'attachment; filename="{name}"',
-        },
-    )
+    headings = [downloads.time_heading(_HEADINGS[0]), *map(str, _HEADINGS[1:])]
+    rows = (_cells(one) for one in _all(flt, who, first))
+    return downloads.download(downloads.csv_lines(headings, rows), "audit.csv")
 
 
 def read_filter(values: Mapping[str, str]) -> ActFilter:
@@ -200,9 +186,8 @@ def _all(flt: ActFilter, who: Person, page: Page[AuditEntry]) -> Iterator[AuditE
 
 def _cells(entry: AuditEntry) -> list[object]:
     """One act as cells; states in words, all else as it is kept, so that a program can read it too."""
-    at = f"{entry.at.astimezone(display.current().zone):%Y-%m-%d %H:%M:%S}"
     return [
-        at,
+        downloads.time_cell(entry.at),
         entry.actor,
         act_word(entry.action),
         entry.event_id,

@@ -10,7 +10,6 @@ from flask import (
     redirect,
     render_template,
     request,
-    stream_with_context,
     url_for,
 )
 from flask_babel import gettext, ngettext
@@ -29,6 +28,7 @@ from dlq_console.web import (
     bulk_words,
     chips,
     display,
+    downloads,
     errors,
 )
 from dlq_console.web.auth import demand, require_person
@@ -178,14 +178,7 @@ def download(run_id: int) -> Response:
     asking = demand(Permission.VIEW)
     run = hub().bulk.get(run_id, accounts=asking.accounts)
     exports.note(store(), actor=asking.name, what=f"bulk/{run_id}/items.csv", filter_=run.filter or "")
-    name = f"bulk-{run_id}-{display.current().now:%Y-%m-%dT%H-%M-%SZ}.csv"
-    return Response(
-        stream_with_context(bulk_items.lines(run, asking)),
-        headers={
-            "Content-Type": "text/csv; charset=utf-8",
-            "Content-Disposition": f'attachment; filename="{name}"',
-        },
-    )
+    return downloads.download(bulk_items.lines(run, asking), f"bulk-{run_id}.csv")
 
 
 def _action(known: tuple[str, ...]) -> str:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from flask import request, url_for
 from flask_babel import gettext, lazy_gettext, ngettext
 from flask_babel.speaklater import LazyString
 
-from dlq_console.hub import spreadsheets
 from dlq_console.hub.bulk import MAX_ITEMS, BulkItem, BulkRun, ItemPage, ItemState, RunState
 from dlq_console.store.filters import FilterError
 from dlq_console.store.people import Person
 from dlq_console.store.states import Action
-from dlq_console.web import bulk_words, display
+from dlq_console.web import bulk_words, display, downloads
 from dlq_console.web.beside import cut
 from dlq_console.web.display import Stamp
 from dlq_console.web.hub import hub
-from dlq_console.web.i18n import locale_name
 from dlq_console.web.things import thing
 from dlq_console.web.words import Look
 
@@ -135,14 +132,8 @@ def told(run: BulkRun) -> str:
 
 def lines(run: BulkRun, asking: Person) -> Iterator[str]:
     """Every item of a run as lines of a file that a spreadsheet opens; no connection is held between two pages."""
-    separator = spreadsheets.SEMICOLON if locale_name() == "pt_BR" else spreadsheets.COMMA
-    zone = display.current().zone.key
-    headings = [
-        f"{word} ({zone})" if place >= _TIMES_FROM else str(word) for place, word in enumerate(_HEADINGS)
-    ]
-    yield spreadsheets.BYTE_ORDER_MARK
-    yield from spreadsheets.lines([headings], separator=separator)
-    yield from spreadsheets.lines((_cells(item) for item in _all(run, asking)), separator=separator)
+    headings = [*map(str, _HEADINGS[:_TIMES_FROM]), *map(downloads.time_heading, _HEADINGS[_TIMES_FROM:])]
+    return downloads.csv_lines(headings, (_cells(item) for item in _all(run, asking)))
 
 
 def _all(run: BulkRun, asking: Person) -> Iterator[BulkItem]:
@@ -195,11 +186,6 @@ def _cells(item: BulkItem) -> list[object]:
         item.entity_id,
         shown.status(item.status).word if item.status else None,
         item.last_error,
-        _time(item.released_at),
-        _time(item.ended_at),
+        downloads.time_cell(item.released_at),
+        downloads.time_cell(item.ended_at),
     ]
-
-
-def _time(moment: datetime | None) -> str | None:
-    """A moment as every spreadsheet reads it, in the person's zone."""
-    return None if moment is None else f"{moment.astimezone(display.current().zone):%Y-%m-%d %H:%M:%S}"

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
 
-from flask import Blueprint, Response, abort, stream_with_context
+from flask import Blueprint, Response, abort
 from flask_babel import lazy_gettext
 from flask_babel.speaklater import LazyString
 
 from dlq_console.hub import export as exports
-from dlq_console.hub import spreadsheets
 from dlq_console.hub.export import Exported
 from dlq_console.store.people import Permission
-from dlq_console.web import display, words
+from dlq_console.web import display, downloads, words
 from dlq_console.web.api.representation import summary_json, to_text
 from dlq_console.web.asking import DEAD_LETTERS, EVENTS, asked, for_page
 from dlq_console.web.auth import demand, require_person
 from dlq_console.web.beside import Column, columns_of
 from dlq_console.web.hub import store
-from dlq_console.web.i18n import locale_name
 
 export = Blueprint("export", __name__, url_prefix="/export")
 export.before_request(require_person)
@@ -42,7 +39,7 @@ _HEADINGS: dict[str, LazyString] = {
     "snoozed_until": lazy_gettext("Snoozed until"),
 }
 _TIMES = ("came_in", "ended", "snoozed_until")
-_TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
+_TYPES = {"csv": downloads.CSV, "json": "application/json"}
 
 
 @export.get("/<page>.<form>")
@@ -58,23 +55,15 @@ def download(page: str, form: str) -> Response:
     exports.note(store(), actor=asking.name, what=f"{page}.{form}", filter_=exports.query_of(flt))
     columns = [column for kind in flt.kind for column in columns_of(kind)]
     texts = _csv(events, columns) if form == "csv" else _json(events)
-    name = f"{page}-{display.current().now:%Y-%m-%dT%H-%M-%SZ}.{form}"
-    return Response(
-        stream_with_context(texts),
-        headers={"Content-Type": _TYPES[form], "Content-Disposition": f'attachment; filename="{name}"'},
-    )
+    return downloads.download(texts, f"{page}.{form}", _TYPES[form])
 
 
 def _csv(events: Iterator[Exported], columns: list[Column]) -> Iterator[str]:
-    """Lines of a file that the spreadsheet of this person opens by a double click."""
     paths = list(dict.fromkeys(column.path for column in columns))
     labels = {column.path: column.label for column in columns}
     headings = [_heading(name) for name in exports.COLUMNS] + [labels[path] for path in paths]
-    separator = spreadsheets.SEMICOLON if locale_name() == "pt_BR" else spreadsheets.COMMA
-    yield spreadsheets.BYTE_ORDER_MARK
-    yield from spreadsheets.lines([headings], separator=separator)
-    rows = (_in_words(exports.cells(one, paths, _time), one) for one in events)
-    yield from spreadsheets.lines(rows, separator=separator)
+    rows = (_in_words(exports.cells(one, paths, downloads.time_cell), one) for one in events)
+    return downloads.csv_lines(headings, rows)
 
 
 def _json(events: Iterator[Exported]) -> Iterator[str]:
@@ -83,8 +72,7 @@ def _json(events: Iterator[Exported]) -> Iterator[str]:
 
 
 def _heading(name: str) -> str:
-    word = str(_HEADINGS[name])
-    return f"{word} ({display.current().zone.key})" if name in _TIMES else word
+    return downloads.time_heading(_HEADINGS[name]) if name in _TIMES else str(_HEADINGS[name])
 
 
 def _in_words(cells: list[object], one: Exported) -> list[object]:
@@ -98,8 +86,3 @@ def _in_words(cells: list[object], one: Exported) -> list[object]:
     for name, word in words_of.items():
         cells[exports.COLUMNS.index(name)] = word
     return cells
-
-
-def _time(moment: datetime | None) -> str | None:
-    """A moment as every spreadsheet reads it, in the person's zone."""
-    return None if moment is None else f"{moment.astimezone(display.current().zone):%Y-%m-%d %H:%M:%S}"
