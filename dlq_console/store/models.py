@@ -16,7 +16,6 @@ from sqlalchemy import (
     Column,
     Float,
     Index,
-    Integer,
     MetaData,
     SmallInteger,
     Table,
@@ -27,7 +26,8 @@ from sqlalchemy import (
 
 from dlq_console.store import triage_tables
 from dlq_console.store.states import Status
-from dlq_console.store.types import BigId, UtcTime
+from dlq_console.store.table_columns import id_, integer, moment, partial_index, text_
+from dlq_console.store.types import BigId
 
 NAMING = {
     "ix": "%(table_name)s_%(column_0_N_name)s_ix",
@@ -121,88 +121,71 @@ def tables(prefix: str) -> Tables:
     )
 
 
-def _id() -> Column[int]:
-    return Column("id", BigId, primary_key=True, autoincrement=True)
-
-
-def _text(name: str, *, null: bool = False) -> Column[Any]:
-    return Column(name, Text, nullable=null)
-
-
-def _time(name: str, *, null: bool = True) -> Column[Any]:
-    return Column(name, UtcTime, nullable=null)
-
-
-def _int(name: str, default: int | None = 0, *, null: bool = False) -> Column[Any]:
-    server_default = None if default is None else text(str(default))
-    return Column(name, Integer, nullable=null, server_default=server_default)
-
-
 def _event(metadata: MetaData, prefix: str) -> Table:
     statuses = ", ".join(f"'{status}'" for status in Status)
     table = Table(
         f"{prefix}event",
         metadata,
-        _id(),
-        _text("kind"),
-        _text("account"),
-        _text("entity_id"),
-        _text("idempotency_key"),
-        _text("payload_hash"),
-        _text("effect_key"),
-        _text("version", null=True),
-        _text("ordering_key", null=True),
-        _text("lane", null=True),
+        id_(),
+        text_("kind"),
+        text_("account"),
+        text_("entity_id"),
+        text_("idempotency_key"),
+        text_("payload_hash"),
+        text_("effect_key"),
+        text_("version", null=True),
+        text_("ordering_key", null=True),
+        text_("lane", null=True),
         # What its death means for its lane: `block` or `skip`; NULL outside of lanes.
-        _text("on_dead", null=True),
-        _text("status"),
-        _text("reason", null=True),
+        text_("on_dead", null=True),
+        text_("status"),
+        text_("reason", null=True),
         Column("priority", SmallInteger, nullable=False, server_default=text("0")),
-        _int("attempts"),
-        _int("total_attempts"),
+        integer("attempts"),
+        integer("total_attempts"),
         # NULL: as the kind's policy says at the next claim.
-        _int("max_attempts", None, null=True),
-        _int("cycle"),
+        integer("max_attempts", None, null=True),
+        integer("cycle"),
         # When this attempt became due: set at enqueue, after a failure and at reprocess; waiting for a closed
         # account does not move it, so that it measures the whole wait.
-        _time("due_at", null=False),
+        moment("due_at", null=False),
         # When it may be claimed; a release moves it.
-        _time("next_run_at", null=False),
+        moment("next_run_at", null=False),
         # From then on it is too late to start.
-        _time("give_up_at"),
-        _time("expires_at"),
-        _time("dispatched_at"),
-        _int("dispatch_count"),
+        moment("give_up_at"),
+        moment("expires_at"),
+        moment("dispatched_at"),
+        integer("dispatch_count"),
         Column("lease_epoch", BigId, nullable=False, server_default=text("0")),
-        _text("lease_owner", null=True),
-        _time("lease_until"),
-        _time("created_at", null=False),
-        _time("updated_at", null=False),
-        _time("started_at"),
-        _time("finished_at"),
-        _text("error_type", null=True),
-        _text("last_error", null=True),
-        _text("verdict", null=True),
-        _text("fingerprint", null=True),
+        text_("lease_owner", null=True),
+        moment("lease_until"),
+        moment("created_at", null=False),
+        moment("updated_at", null=False),
+        moment("started_at"),
+        moment("finished_at"),
+        text_("error_type", null=True),
+        text_("last_error", null=True),
+        text_("verdict", null=True),
+        text_("fingerprint", null=True),
         # Fingerprint of the last time it died, and whether the next death was like it.
-        _text("died_with", null=True),
-        _text("died_again", null=True),
-        _text("payload"),
-        _text("result", null=True),
-        _int("duplicates"),
-        _time("last_duplicate_at"),
-        _text("origin", null=True),
+        text_("died_with", null=True),
+        text_("died_again", null=True),
+        text_("payload"),
+        text_("result", null=True),
+        integer("duplicates"),
+        moment("last_duplicate_at"),
+        text_("origin", null=True),
         Column("parent_id", BigId),
         Column("bulk_id", BigId),
-        _text("trace_context", null=True),
+        text_("trace_context", null=True),
         # 0: whether the outside system has it is known. Otherwise how often its verifier has been asked in vain, plus one.
-        _int("doubts"),
+        integer("doubts"),
         # The newer event of its entity that made it needless, or the one that holds its edited payload.
         Column("superseded_by", BigId),
         # What it was before a person's last act, so that the act can be taken back.
-        _text("former_status", null=True),
-        _text("former_reason", null=True),
-        _time("former_finished_at"),
+        text_("former_status", null=True),
+        text_("former_reason", null=True),
+        moment("former_finished_at"),
         # Its place in its lane where that is not its id: that of the event whose edited payload it holds.
         Column("place", BigId),
         CheckConstraint(f"status IN ({statuses})", name="status"),
@@ -223,14 +206,7 @@ def _event_indexes(table: Table, prefix: str) -> None:
     Index(f"{prefix}event_account_ix", c.account, c.id)
 
     def partial(name: str, where: str, *columns: Any, unique: bool = False) -> None:
-        condition = text(where)
-        Index(
-            f"{prefix}event_{name}",
-            *columns,
-            unique=unique,
-            postgresql_where=condition,
-            sqlite_where=condition,
-        )
+        partial_index(f"{prefix}event_{name}", where, *columns, unique=unique)
 
     ready = "status IN ('pending', 'failed')"
     partial("ready_ix", ready, c.account, c.priority, c.next_run_at, c.id)
@@ -266,33 +242,33 @@ def _attempt(metadata: MetaData, prefix: str) -> Table:
     table = Table(
         f"{prefix}attempt",
         metadata,
-        _id(),
+        id_(),
         Column("event_id", BigId, nullable=False),
-        _int("cycle"),
-        _int("number", None),
+        integer("cycle"),
+        integer("number", None),
         Column("lease_epoch", BigId, nullable=False),
-        _text("kind"),
-        _text("account"),
-        _time("due_at", null=False),
-        _time("started_at", null=False),
-        _time("ended_at", null=False),
-        _text("outcome"),
-        _text("error_type", null=True),
-        _text("error", null=True),
-        _text("traceback", null=True),
-        _text("verdict", null=True),
-        _text("fingerprint", null=True),
+        text_("kind"),
+        text_("account"),
+        moment("due_at", null=False),
+        moment("started_at", null=False),
+        moment("ended_at", null=False),
+        text_("outcome"),
+        text_("error_type", null=True),
+        text_("error", null=True),
+        text_("traceback", null=True),
+        text_("verdict", null=True),
+        text_("fingerprint", null=True),
         # Seconds until the next run, where there is one.
         Column("wait_seconds", Float),
-        _text("worker", null=True),
+        text_("worker", null=True),
         # The rest of the verdict: what became of the call, which scope it concerns, where the wait comes from, which
         # rule of which set decided, and what the outside system said (JSON, redacted).
-        _text("effect", null=True),
-        _text("reach", null=True),
-        _text("wait_source", null=True),
-        _text("rule", null=True),
-        _text("rules_version", null=True),
-        _text("answer", null=True),
+        text_("effect", null=True),
+        text_("reach", null=True),
+        text_("wait_source", null=True),
+        text_("rule", null=True),
+        text_("rules_version", null=True),
+        text_("answer", null=True),
         sqlite_autoincrement=True,
     )
     Index(f"{prefix}attempt_event_ix", table.c.event_id, table.c.id)
@@ -304,23 +280,23 @@ def _audit(metadata: MetaData, prefix: str) -> Table:
     table = Table(
         f"{prefix}audit",
         metadata,
-        _id(),
-        _time("at", null=False),
-        _text("actor"),
-        _text("action"),
+        id_(),
+        moment("at", null=False),
+        text_("actor"),
+        text_("action"),
         Column("event_id", BigId),
-        _text("subject", null=True),
-        _text("note", null=True),
-        _text("before", null=True),
-        _text("after", null=True),
+        text_("subject", null=True),
+        text_("note", null=True),
+        text_("before", null=True),
+        text_("after", null=True),
         # Where the request came from, and through which door: `console`, `api`, `cli`, `python`.
-        _text("address", null=True),
-        _text("via", null=True),
+        text_("address", null=True),
+        text_("via", null=True),
         # Of an act upon many: its run and its filter.
         Column("bulk_id", BigId),
-        _text("filter", null=True),
+        text_("filter", null=True),
         # Of the event, so that whoever sees some accounts sees their acts.
-        _text("account", null=True),
+        text_("account", null=True),
         sqlite_autoincrement=True,
     )
     Index(f"{prefix}audit_event_ix", table.c.event_id, table.c.id)
@@ -335,16 +311,16 @@ def _kind(metadata: MetaData, prefix: str) -> Table:
         f"{prefix}kind",
         metadata,
         Column("name", Text, primary_key=True),
-        _text("policy"),
-        _int("max_attempts", None),
+        text_("policy"),
+        integer("max_attempts", None),
         Column("timeout", Float, nullable=False),
-        _text("provider", null=True),
-        _text("worker", null=True),
-        _time("published_at", null=False),
+        text_("provider", null=True),
+        text_("worker", null=True),
+        moment("published_at", null=False),
         # JSON: how fast and how many at once its provider allows; NULL where nothing is known.
-        _text("limits", null=True),
+        text_("limits", null=True),
         # JSON: which fields of payloads its older dead letters are given, and how far that has come; see `field_filling.py`.
-        _text("filled", null=True),
+        text_("filled", null=True),
     )
 
 
@@ -356,34 +332,33 @@ def _scope(metadata: MetaData, prefix: str) -> Table:
         Column("type", Text, primary_key=True),
         Column("name", Text, primary_key=True),
         # The door that claims look at: the longest of what the provider, the circuit and a pause say.
-        _time("closed_until"),
-        _text("closed_reason", null=True),
-        _time("closed_since"),
-        _int("max_running", None, null=True),
-        _time("created_at", null=False),
-        _time("updated_at", null=False),
+        moment("closed_until"),
+        text_("closed_reason", null=True),
+        moment("closed_since"),
+        integer("max_running", None, null=True),
+        moment("created_at", null=False),
+        moment("updated_at", null=False),
         # Of a method: its account and its kind; of an account: itself.
-        _text("account", null=True),
-        _text("kind", null=True),
+        text_("account", null=True),
+        text_("kind", null=True),
         # 1: it has limits; 2: its circuit is not closed. Both are claimed from with care, one account at a time.
-        _int("guarded"),
+        integer("guarded"),
         # Whether a success would change its circuit, so that each must be told to it.
-        _int("watched"),
-        _time("provider_until"),
-        _text("provider_reason", null=True),
+        integer("watched"),
+        moment("provider_until"),
+        text_("provider_reason", null=True),
         # JSON record of its circuit breaker; NULL is a blank one.
-        _text("circuit", null=True),
-        _time("paused_at"),
-        _time("paused_until"),
-        _text("paused_by", null=True),
-        _text("pause_note", null=True),
-        _text("pause_cause", null=True),
+        text_("circuit", null=True),
+        moment("paused_at"),
+        moment("paused_until"),
+        text_("paused_by", null=True),
+        text_("pause_note", null=True),
+        text_("pause_cause", null=True),
         # JSON record of its pace and error budget.
-        _text("pace", null=True),
-        _time("paced_until"),
+        text_("pace", null=True),
+        moment("paced_until"),
     )
-    guarded = text("guarded > 0")
-    Index(f"{prefix}scope_guarded_ix", table.c.account, postgresql_where=guarded, sqlite_where=guarded)
+    partial_index(f"{prefix}scope_guarded_ix", "guarded > 0", table.c.account)
     return table
 
 
@@ -392,15 +367,15 @@ def _scope_change(metadata: MetaData, prefix: str) -> Table:
     table = Table(
         f"{prefix}scope_change",
         metadata,
-        _id(),
-        _text("type"),
-        _text("name"),
+        id_(),
+        text_("type"),
+        text_("name"),
         Column("generation", BigId, nullable=False),
-        _time("at", null=False),
-        _text("before"),
-        _text("after"),
-        _text("why"),
-        _text("actor"),
+        moment("at", null=False),
+        text_("before"),
+        text_("after"),
+        text_("why"),
+        text_("actor"),
         sqlite_autoincrement=True,
     )
     Index(f"{prefix}scope_change_generation_uq", table.c.type, table.c.name, table.c.generation, unique=True)
@@ -413,16 +388,16 @@ def _worker(metadata: MetaData, prefix: str) -> Table:
         f"{prefix}worker",
         metadata,
         Column("id", Text, primary_key=True),
-        _text("mode"),
-        _text("host"),
-        _int("pid", None),
-        _text("version"),
-        _int("slots", None),
+        text_("mode"),
+        text_("host"),
+        integer("pid", None),
+        text_("version"),
+        integer("slots", None),
         # JSON list of the accounts it serves; NULL means all.
-        _text("accounts", null=True),
-        _text("state"),
-        _time("started_at", null=False),
-        _time("heartbeat_at", null=False),
+        text_("accounts", null=True),
+        text_("state"),
+        moment("started_at", null=False),
+        moment("heartbeat_at", null=False),
     )
 
 
@@ -431,10 +406,10 @@ def _step(metadata: MetaData, prefix: str) -> Table:
         f"{prefix}step",
         metadata,
         Column("name", Text, primary_key=True),
-        _text("owner", null=True),
-        _time("lease_until"),
-        _time("last_run_at"),
-        _text("last_error", null=True),
+        text_("owner", null=True),
+        moment("lease_until"),
+        moment("last_run_at"),
+        text_("last_error", null=True),
     )
 
 
@@ -442,20 +417,20 @@ def _users(metadata: MetaData, prefix: str) -> Table:
     return Table(
         f"{prefix}users",
         metadata,
-        _id(),
+        id_(),
         Column("name", Text, nullable=False, unique=True),
-        _text("password_hash"),
-        _text("role"),
+        text_("password_hash"),
+        text_("role"),
         # JSON list of the accounts this person may see; NULL means all.
-        _text("accounts", null=True),
-        _text("locale", null=True),
-        _text("timezone", null=True),
-        _text("theme", null=True),
-        _time("created_at", null=False),
-        _time("disabled_at"),
-        _time("last_login_at"),
+        text_("accounts", null=True),
+        text_("locale", null=True),
+        text_("timezone", null=True),
+        text_("theme", null=True),
+        moment("created_at", null=False),
+        moment("disabled_at"),
+        moment("last_login_at"),
         # 1: single keys do nothing.
-        _int("keys_off"),
+        integer("keys_off"),
         sqlite_autoincrement=True,
     )
 
@@ -467,9 +442,9 @@ def _sessions(metadata: MetaData, prefix: str) -> Table:
         # SHA-256 of the token in the person's cookie.
         Column("token_hash", Text, primary_key=True),
         Column("user_id", BigId, nullable=False),
-        _time("created_at", null=False),
-        _time("seen_at", null=False),
-        _time("expires_at", null=False),
+        moment("created_at", null=False),
+        moment("seen_at", null=False),
+        moment("expires_at", null=False),
     )
     Index(f"{prefix}sessions_user_ix", table.c.user_id)
     return table
@@ -479,14 +454,14 @@ def _tokens(metadata: MetaData, prefix: str) -> Table:
     return Table(
         f"{prefix}tokens",
         metadata,
-        _id(),
+        id_(),
         Column("name", Text, nullable=False, unique=True),
         Column("token_hash", Text, nullable=False, unique=True),
-        _text("role"),
-        _text("accounts", null=True),
-        _time("created_at", null=False),
-        _time("last_used_at"),
-        _time("revoked_at"),
+        text_("role"),
+        text_("accounts", null=True),
+        moment("created_at", null=False),
+        moment("last_used_at"),
+        moment("revoked_at"),
         sqlite_autoincrement=True,
     )
 
@@ -498,7 +473,7 @@ def _once(metadata: MetaData, prefix: str) -> Table:
         # What was done, in words of whoever did it.
         Column("scope", Text, primary_key=True),
         Column("key", Text, primary_key=True),
-        _time("created_at", null=False),
+        moment("created_at", null=False),
     )
     Index(f"{prefix}once_created_ix", table.c.created_at)
     return table
@@ -512,28 +487,25 @@ def _error_group(metadata: MetaData, prefix: str) -> Table:
         Column("fingerprint", Text, primary_key=True),
         Column("account", Text, primary_key=True),
         # Of the newest of them.
-        _text("kind"),
-        _text("error_type", null=True),
-        _text("verdict", null=True),
-        _text("sample"),
+        text_("kind"),
+        text_("error_type", null=True),
+        text_("verdict", null=True),
+        text_("sample"),
         Column("sample_event_id", BigId, nullable=False),
         # Counted up to a cap.
-        _int("dead"),
+        integer("dead"),
         # Of all that were ever seen dead; a group that comes back remembers when it began.
-        _time("first_seen_at", null=False),
-        _time("last_seen_at", null=False),
-        _time("sampled_at", null=False),
+        moment("first_seen_at", null=False),
+        moment("last_seen_at", null=False),
+        moment("sampled_at", null=False),
         # How many of them died in each hour of the last day, as `groups.read_hours` reads it.
-        _text("trend", null=True),
+        text_("trend", null=True),
     )
-    c, has_dead = table.c, text("dead > 0")
+    c = table.c
     Index(f"{prefix}error_group_sampled_ix", c.sampled_at)
     # For whoever may not see all accounts, or asks for some: the biggest of one, and of all.
-    for name, columns in (
-        ("account", (c.account, c.dead, c.fingerprint)),
-        ("dead", (c.dead, c.fingerprint, c.account)),
-    ):
-        Index(f"{prefix}error_group_{name}_ix", *columns, postgresql_where=has_dead, sqlite_where=has_dead)
+    partial_index(f"{prefix}error_group_account_ix", "dead > 0", c.account, c.dead, c.fingerprint)
+    partial_index(f"{prefix}error_group_dead_ix", "dead > 0", c.dead, c.fingerprint, c.account)
     return table
 
 
@@ -544,16 +516,16 @@ def _error_cause(metadata: MetaData, prefix: str) -> Table:
         metadata,
         Column("fingerprint", Text, primary_key=True),
         # Of the newest of them.
-        _text("account"),
-        _text("kind"),
+        text_("account"),
+        text_("kind"),
         # The sum of its accounts, each up to a cap, and the largest of them.
         Column("dead", BigId, nullable=False),
-        _int("largest", None),
-        _int("accounts", None),
-        _time("first_seen_at", null=False),
-        _time("last_seen_at", null=False),
+        integer("largest", None),
+        integer("accounts", None),
+        moment("first_seen_at", null=False),
+        moment("last_seen_at", null=False),
         # The oldest of the counts.
-        _time("sampled_at", null=False),
+        moment("sampled_at", null=False),
     )
     Index(f"{prefix}error_cause_dead_ix", table.c.dead, table.c.last_seen_at, table.c.fingerprint)
     return table
@@ -570,7 +542,7 @@ def _shared(metadata: MetaData, prefix: str) -> Table:
         Column("kind", Text, primary_key=True),
         Column("name", Text, primary_key=True),
         # JSON, compared letter by letter before it is changed.
-        _text("value"),
+        text_("value"),
         Column("expires_at", Float(53), nullable=False),
         postgresql_with=SMALL_STORAGE,
     )
@@ -587,7 +559,7 @@ def _snapshot(metadata: MetaData, prefix: str) -> Table:
         Column("reading", Text, primary_key=True),
         Column("name", Text, primary_key=True),
         # JSON.
-        _text("value"),
-        _time("changed_at", null=False),
+        text_("value"),
+        moment("changed_at", null=False),
         postgresql_with=SMALL_STORAGE,
     )

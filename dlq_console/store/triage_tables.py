@@ -6,27 +6,10 @@ assignment must never wait for a worker, nor a worker for it.
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy import Column, Float, Index, Integer, MetaData, Table, Text, text
 
-from dlq_console.store.types import BigId, UtcTime
-
-
-def _id() -> Column[int]:
-    return Column("id", BigId, primary_key=True, autoincrement=True)
-
-
-def _text(name: str, *, null: bool = False) -> Column[Any]:
-    return Column(name, Text, nullable=null)
-
-
-def _time(name: str, *, null: bool = True) -> Column[Any]:
-    return Column(name, UtcTime, nullable=null)
-
-
-def _count(name: str) -> Column[Any]:
-    return Column(name, Integer, nullable=False, server_default=text("0"))
+from dlq_console.store.table_columns import id_, integer, moment, partial_index, text_
+from dlq_console.store.types import BigId
 
 
 def event_field(metadata: MetaData, prefix: str) -> Table:
@@ -51,20 +34,14 @@ def desk(metadata: MetaData, prefix: str) -> Table:
         metadata,
         Column("event_id", BigId, primary_key=True, autoincrement=False),
         # Name of a person.
-        _text("assignee", null=True),
-        _time("due_at"),
-        _time("snoozed_until"),
-        _time("updated_at", null=False),
+        text_("assignee", null=True),
+        moment("due_at"),
+        moment("snoozed_until"),
+        moment("updated_at", null=False),
     )
-    assigned, snoozed = text("assignee IS NOT NULL"), text("snoozed_until IS NOT NULL")
-    Index(
-        f"{prefix}desk_assignee_ix",
-        table.c.assignee,
-        table.c.event_id,
-        postgresql_where=assigned,
-        sqlite_where=assigned,
-    )
-    Index(f"{prefix}desk_snoozed_ix", table.c.snoozed_until, postgresql_where=snoozed, sqlite_where=snoozed)
+    c = table.c
+    partial_index(f"{prefix}desk_assignee_ix", "assignee IS NOT NULL", c.assignee, c.event_id)
+    partial_index(f"{prefix}desk_snoozed_ix", "snoozed_until IS NOT NULL", c.snoozed_until)
     return table
 
 
@@ -74,12 +51,12 @@ def group_desk(metadata: MetaData, prefix: str) -> Table:
         f"{prefix}group_desk",
         metadata,
         Column("fingerprint", Text, primary_key=True),
-        _text("playbook", null=True),
-        _text("playbook_by", null=True),
-        _time("playbook_at"),
-        _text("assignee", null=True),
-        _time("due_at"),
-        _time("updated_at", null=False),
+        text_("playbook", null=True),
+        text_("playbook_by", null=True),
+        moment("playbook_at"),
+        text_("assignee", null=True),
+        moment("due_at"),
+        moment("updated_at", null=False),
     )
 
 
@@ -100,11 +77,11 @@ def note(metadata: MetaData, prefix: str) -> Table:
     table = Table(
         f"{prefix}note",
         metadata,
-        _id(),
-        _time("at", null=False),
-        _text("actor"),
+        id_(),
+        moment("at", null=False),
+        text_("actor"),
         Column("event_id", BigId, nullable=False),
-        _text("text"),
+        text_("text"),
         # Of the form it was typed into, so that a form which is sent twice writes one note.
         Column("form", Text, nullable=True, unique=True),
         sqlite_autoincrement=True,
@@ -118,18 +95,18 @@ def saved_view(metadata: MetaData, prefix: str) -> Table:
     table = Table(
         f"{prefix}saved_view",
         metadata,
-        _id(),
-        _text("name"),
+        id_(),
+        text_("name"),
         # Name of a person, or of a program.
-        _text("owner"),
+        text_("owner"),
         # 1: everybody sees it.
-        _count("shared"),
+        integer("shared"),
         # The list that it belongs to: `dead-letters` or `events`.
-        _text("page"),
+        text_("page"),
         # A query string.
-        _text("filter"),
-        _time("created_at", null=False),
-        _time("updated_at", null=False),
+        text_("filter"),
+        moment("created_at", null=False),
+        moment("updated_at", null=False),
         sqlite_autoincrement=True,
     )
     Index(f"{prefix}saved_view_name_uq", table.c.owner, table.c.name, unique=True)
@@ -141,65 +118,64 @@ def bulk_run(metadata: MetaData, prefix: str) -> Table:
     table = Table(
         f"{prefix}bulk_run",
         metadata,
-        _id(),
-        _text("action"),
+        id_(),
+        text_("action"),
         # JSON object; NULL where the action takes none.
-        _text("arguments", null=True),
+        text_("arguments", null=True),
         # A query string; NULL where the events were chosen one by one.
-        _text("filter", null=True),
+        text_("filter", null=True),
         # JSON list of the accounts that whoever asked may act upon; NULL means all.
-        _text("accounts", null=True),
+        text_("accounts", null=True),
         # What the preview handed out; a second start with it finds the first.
         Column("selection_token", Text, nullable=True, unique=True),
-        _text("actor"),
+        text_("actor"),
         # Where it was asked for, as in the audit; that of each of its acts.
-        _text("via", null=True),
-        _text("address", null=True),
-        _text("note", null=True),
+        text_("via", null=True),
+        text_("address", null=True),
+        text_("note", null=True),
         # freezing, running, paused, stopped, cancelled, done
-        _text("state"),
+        text_("state"),
         # Why it stands still; a word for the pages.
-        _text("cause", null=True),
-        _time("created_at", null=False),
+        text_("cause", null=True),
+        moment("created_at", null=False),
         # Events that ended later are not part of it.
-        _time("cut_at", null=False),
-        _time("frozen_at"),
-        _time("finished_at"),
+        moment("cut_at", null=False),
+        moment("frozen_at"),
+        moment("finished_at"),
         # How many the preview counted; NULL without one.
         Column("expected", Integer, nullable=True),
         # JSON: where freezing goes on after a crash.
-        _text("cursor", null=True),
+        text_("cursor", null=True),
         # Items per second; NULL as fast as it goes.
         Column("rate", Float, nullable=True),
-        _count("window"),
+        integer("window"),
         # JSON list of stage sizes; NULL without a canary.
-        _text("stages", null=True),
+        text_("stages", null=True),
         # Which of them it is in, counted from 0; behind the last one comes the rest.
-        _count("stage"),
+        integer("stage"),
         # Of this stage: how many were let go, have come to an end, and died again.
-        _count("stage_released"),
-        _count("stage_ended"),
-        _count("stage_died"),
+        integer("stage_released"),
+        integer("stage_ended"),
+        integer("stage_died"),
         # Share of ended items that died again, 0 to 1, above which it stops by itself.
         Column("stop_share", Float, nullable=True),
-        _count("total"),
+        integer("total"),
         # Let go and not ended yet: how much of the window is in use.
-        _count("released"),
-        _count("succeeded"),
-        _count("died_same"),
-        _count("died_different"),
-        _count("refused"),
+        integer("released"),
+        integer("succeeded"),
+        integer("died_same"),
+        integer("died_different"),
+        integer("refused"),
         # Until when its pace is used up.
-        _time("released_at"),
+        moment("released_at"),
         # Who paused, resumed or cancelled it last.
-        _text("acted_by", null=True),
+        text_("acted_by", null=True),
         # Grows with every act and every step, so that a page knows whether anything is new.
         Column("version", BigId, nullable=False, server_default=text("0")),
         sqlite_autoincrement=True,
     )
     # A cancelled run is not finished before what it had let go has ended.
-    live = text("finished_at IS NULL")
-    Index(f"{prefix}bulk_run_live_ix", table.c.id, postgresql_where=live, sqlite_where=live)
+    partial_index(f"{prefix}bulk_run_live_ix", "finished_at IS NULL", table.c.id)
     return table
 
 
@@ -215,13 +191,13 @@ def bulk_item(metadata: MetaData, prefix: str) -> Table:
         # As they were when the selection was frozen.
         Column("epoch", BigId, nullable=False),
         Column("cycle", Integer, nullable=False),
-        _text("fingerprint", null=True),
+        text_("fingerprint", null=True),
         # waiting, released, succeeded, died_same, died_different, refused
-        _text("state"),
+        text_("state"),
         # Of a refused one: why.
-        _text("cause", null=True),
-        _time("released_at"),
-        _time("ended_at"),
+        text_("cause", null=True),
+        moment("released_at"),
+        moment("ended_at"),
     )
     c = table.c
     Index(f"{prefix}bulk_item_state_ix", c.bulk_id, c.state, c.position, c.event_id)
