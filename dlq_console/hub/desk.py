@@ -51,7 +51,9 @@ def assign(
     """
     who, wanted = clean_actor(actor), wanted_assignment(to, due)
 
-    _check_sight(store, event_id, wanted.assignee)
+    account = desk.account_of(store, event_id)
+    if account is not None:
+        check_sight(store, wanted.assignee, account)
     with store.write() as connection:
         change = desk.assign(store, connection, [event_id], wanted, actor=who).get(event_id)
         if change is None:
@@ -208,6 +210,16 @@ def wanted_assignment(to: str | None, due: datetime | None) -> Assignment:
     return Assignment(name, due)
 
 
+def check_sight(store: Store, name: str | None, account: str) -> None:
+    """Refuse somebody who would not see what is assigned. An account never changes, and what one may see seldom does.
+
+    Raises:
+        PayloadRefused: that person may not see the account.
+    """
+    if name is not None and not desk.sees_account(store, name, account):
+        raise PayloadRefused(f"to: {name} may not see the account {account}; choose another person.")
+
+
 def check_snooze(until: datetime | None) -> None:
     """Refuse a moment until which nothing can be out of sight.
 
@@ -224,13 +236,6 @@ def _aware(moment: object, name: str) -> datetime:
     if moment.tzinfo is None:
         raise PayloadRefused(f"{name}: it has no time zone; use an aware datetime.")
     return moment
-
-
-def _check_sight(store: Store, event_id: int, name: str | None) -> None:
-    """Refuse somebody who would not see what is assigned. An account never changes, and what one may see seldom does."""
-    account = desk.account_of(store, event_id)
-    if name is not None and account is not None and not desk.sees_account(store, name, account):
-        raise PayloadRefused(f"to: {name} may not see the account {account}; choose another person.")
 
 
 def _check_seen(change: Change[Assignment], seen: str | None) -> None:

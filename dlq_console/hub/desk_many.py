@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from dlq_console.errors import PayloadRefused
 from dlq_console.hub.actions import clean_actor
-from dlq_console.hub.desk import check_snooze, wanted_assignment
+from dlq_console.hub.desk import check_sight, check_snooze, wanted_assignment
 from dlq_console.store import desk, queries
 from dlq_console.store.desk import Change
 from dlq_console.store.events import EventSummary
@@ -78,8 +77,7 @@ def assign(
     who, wanted = clean_actor(actor), wanted_assignment(to, due)
     name = wanted.assignee
     for account in sorted({event.account for event in found.events}):
-        if name is not None and not desk.sees_account(store, name, account):
-            raise PayloadRefused(f"to: {name} may not see the account {account}; choose another person.")
+        check_sight(store, name, account)
     with store.write() as connection:
         ids = found.ids
         if name is not None and not reassign:

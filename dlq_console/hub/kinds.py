@@ -48,6 +48,7 @@ class KnownKinds:
         self._lock = threading.RLock()
         self._known: dict[str, PublishedKind] = {}
         self._known_until = 0.0
+        self._policies: dict[str, tuple[PublishedKind, Policy]] = {}
         self._told: list[PublishedKind] = []
 
     def publish(self, worker: str) -> None:
@@ -80,9 +81,11 @@ class KnownKinds:
         known = self.published().get(kind)
         if known is None:
             return DEFAULT_POLICY
-        # A worker of an earlier version publishes less.
-        values = {name: known.policy[name] for name in _PUBLISHED if name in known.policy}
-        return replace(DEFAULT_POLICY, max_attempts=known.max_attempts, timeout=known.timeout, **values)
+        # Asked for at every enqueue and for every row of a list, so it is made once for what was published.
+        made = self._policies.get(kind)
+        if made is None or made[0] is not known:
+            made = self._policies[kind] = (known, _policy_of(known))
+        return made[1]
 
     def schema(self, kind: str) -> dict[str, Any] | None:
         """The JSON Schema of a kind's payloads; not part of `policy`, which is asked for at every enqueue."""
@@ -98,3 +101,9 @@ class KnownKinds:
             return True
         known = self.published().get(kind)
         return known is not None and bool(known.policy.get(PRECHECK_FLAG))
+
+
+def _policy_of(known: PublishedKind) -> Policy:
+    # A worker of an earlier version publishes less.
+    values = {name: known.policy[name] for name in _PUBLISHED if name in known.policy}
+    return replace(DEFAULT_POLICY, max_attempts=known.max_attempts, timeout=known.timeout, **values)

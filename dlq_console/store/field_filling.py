@@ -14,11 +14,11 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping
 
-from dlq_console.store.bulk.selections import as_ids, ids_sql
 from dlq_console.store.clock import from_microseconds, to_microseconds
 from dlq_console.store.events import read_time
 from dlq_console.store.field_rows import Kept, keep
 from dlq_console.store.field_values import values_of
+from dlq_console.store.id_lists import as_ids, ids_sql
 from dlq_console.store.store import Store
 
 #: Dead letters of one transaction: their payloads are read, and each may be large.

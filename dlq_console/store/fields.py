@@ -5,24 +5,18 @@ What is kept of them is written by `field_rows.py`; which values that are is dec
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from dlq_console.store.columns import columns
 from dlq_console.store.cursors import MAX_ID
 from dlq_console.store.field_values import shown
 from dlq_console.store.finding import MAX_HITS, Hit, find
+from dlq_console.store.id_lists import as_ids, ids_sql
 from dlq_console.store.store import Store
 
 __all__ = ["MAX_HITS", "Hit", "columns", "find", "read"]
 
-_READ_POSTGRES = """
-SELECT event_id, path, value FROM {event_field}
-WHERE event_id IN (SELECT CAST(value AS bigint) FROM jsonb_array_elements_text(CAST(:ids AS jsonb)))
-"""
-_READ_SQLITE = """
-SELECT event_id, path, value FROM {event_field} WHERE event_id IN (SELECT value FROM json_each(:ids))
-"""
+_READ = "SELECT event_id, path, value FROM {event_field} WHERE event_id IN"
 
 
 def read(store: Store, event_ids: Sequence[int]) -> dict[int, dict[str, str]]:
@@ -30,9 +24,9 @@ def read(store: Store, event_ids: Sequence[int]) -> dict[int, dict[str, str]]:
     ids = [event_id for event_id in event_ids if 0 < event_id <= MAX_ID]
     if not ids:
         return {}
-    template = _READ_SQLITE if store.sqlite else _READ_POSTGRES
+    template = f"{_READ} {ids_sql(store, 'event_ids')}"
     found: dict[int, dict[str, str]] = {}
     with store.read() as connection:
-        for row in connection.execute(store.statement(template), {"ids": json.dumps(ids)}):
+        for row in connection.execute(store.statement(template), {"event_ids": as_ids(ids)}):
             found.setdefault(row.event_id, {})[row.path] = shown(row.path, row.value)
     return found

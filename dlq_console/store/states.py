@@ -67,7 +67,6 @@ DEAD_REASONS = (
     Reason.IN_DOUBT,
     Reason.NO_HANDLER,
 )
-DISCARD_REASONS = (Reason.OPERATOR, Reason.SUPERSEDED, Reason.EDITED)
 
 
 class Action(StrEnum):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import parse_qsl
 
-from flask import current_app, request, url_for
+from flask import url_for
 from flask_babel import gettext, lazy_gettext, ngettext
 from flask_babel.speaklater import LazyString
 from werkzeug.datastructures import MultiDict
@@ -99,8 +99,6 @@ _AUDIT_FILTER: dict[str, LazyString] = {
 }
 #: Parameters of a filter that was kept.
 _MOST_FIELDS = 200
-#: The page of all bulk runs; each has one below it.
-_BULK = "bulk.index"
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,8 +230,7 @@ def _thing(entry: AuditEntry) -> tuple[str, str]:
         return name, url_for("events.show", event_id=entry.event_id)
     subject = entry.subject or ""
     if entry.bulk_id is not None:
-        page = f"{request.script_root}/bulk/{entry.bulk_id}" if _BULK in current_app.view_functions else ""
-        return gettext("bulk run %(id)s", id=entry.bulk_id), page
+        return gettext("bulk run %(id)s", id=entry.bulk_id), url_for("bulk.show", run_id=entry.bulk_id)
     if subject.startswith(_GROUP):
         fingerprint = subject.removeprefix(_GROUP)
         return gettext("a cause"), url_for("groups.show", fingerprint=fingerprint)

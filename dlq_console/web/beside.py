@@ -100,13 +100,13 @@ def beside(events: Sequence[Listed], kinds: Sequence[str] = ()) -> Beside:
 
 def columns_of(kind: str) -> tuple[Column, ...]:
     """The fields that lists show of events of a kind, as its policy names them."""
-    shown = list(getattr(hub().policy(kind), "columns", {}).items())[:MOST_SHOWN]
+    shown = list(hub().policy(kind).columns.items())[:MOST_SHOWN]
     return tuple(Column(path, label) for label, path in shown)
 
 
 def field_labels(kind: str) -> dict[str, str]:
     """What a kind calls the fields of its payload: path -> label."""
-    return {path: label for label, path in getattr(hub().policy(kind), "columns", {}).items()}
+    return {path: label for label, path in hub().policy(kind).columns.items()}
 
 
 def _cell(text: str) -> Cell:

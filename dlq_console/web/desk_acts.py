@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from flask import Blueprint, abort, make_response, redirect, render_template, request, url_for
 from flask_babel import gettext
@@ -119,28 +120,46 @@ def set_playbook(fingerprint: str) -> AnyResponse:
 
 def _on_event(event_id: int, act: Callable[[], Undo | None], news: str = "") -> AnyResponse:
     """Act, and answer with the desk of the event as it is then."""
-    try:
-        undo = act()
-    except (ActionNotAllowed, PayloadRefused) as refused:
-        link = Link(_event_address(event_id), thing(found_event(event_id)))
-        return _refused(refused, _event_fragment(event_id, elsewhere=True), link)
-    if "HX-Request" in request.headers:
-        return _announcing(_event_fragment(event_id, undo=undo), undo, news)
-    desk.keep_undo(f"event:{event_id}", undo)
-    return redirect(_event_address(event_id), 303)
+    return _act(
+        act,
+        partial(_event_fragment, event_id),
+        key=f"event:{event_id}",
+        address=_event_address(event_id),
+        name=lambda: thing(found_event(event_id)),
+        news=news,
+    )
 
 
 def _on_group(fingerprint: str, act: Callable[[], Undo | None], news: str = "") -> AnyResponse:
     """Act, and answer with the desk of the cause as it is then."""
+    return _act(
+        act,
+        partial(_group_fragment, fingerprint),
+        key=f"group:{fingerprint}",
+        address=_group_address(fingerprint),
+        name=lambda: gettext("Look at the cause"),
+        news=news,
+    )
+
+
+def _act(
+    act: Callable[[], Undo | None],
+    fragment: Callable[..., str],
+    *,
+    key: str,
+    address: str,
+    name: Callable[[], str],
+    news: str,
+) -> AnyResponse:
+    """Act, and answer in place, or by the page at `address`, for which the way back is kept under `key`."""
     try:
         undo = act()
     except (ActionNotAllowed, PayloadRefused) as refused:
-        link = Link(_group_address(fingerprint), gettext("Look at the cause"))
-        return _refused(refused, _group_fragment(fingerprint, elsewhere=True), link)
+        return _refused(refused, fragment(elsewhere=True), Link(address, name()))
     if "HX-Request" in request.headers:
-        return _announcing(_group_fragment(fingerprint, undo=undo), undo, news)
-    desk.keep_undo(f"group:{fingerprint}", undo)
-    return redirect(_group_address(fingerprint), 303)
+        return _announcing(fragment(undo=undo), undo, news)
+    desk.keep_undo(key, undo)
+    return redirect(address, 303)
 
 
 def _event_address(event_id: int) -> str:

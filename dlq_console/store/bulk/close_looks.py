@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row
 
 from dlq_console.store.bulk.desk_items import obstacles
 from dlq_console.store.bulk.releasing import Rule
-from dlq_console.store.bulk.selections import as_ids, ids_sql
+from dlq_console.store.id_lists import as_ids, ids_sql
 from dlq_console.store.lanes import IS_FIRST
 from dlq_console.store.queries.routes import prepared
 from dlq_console.store.states import Action

@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, RowMapping
 
-from dlq_console.store.bulk.selections import as_ids, ids_sql
 from dlq_console.store.cursors import MAX_ID
 from dlq_console.store.events import read_time
 from dlq_console.store.filters import FilterError
+from dlq_console.store.id_lists import as_ids, ids_sql
 from dlq_console.store.store import Store
 
 #: Most items on one page.

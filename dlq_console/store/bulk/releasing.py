@@ -19,8 +19,8 @@ from dlq_console.store.bulk.desk_items import put_on_desk
 from dlq_console.store.bulk.items import ItemState, Refusal
 from dlq_console.store.bulk.pace import CHUNK_POSTGRES, CHUNK_SQLITE, allowance, used_up_until
 from dlq_console.store.bulk.runs import DESK_ACTIONS, EVENT_ACTIONS, BulkRun, RunState
-from dlq_console.store.bulk.selections import as_ids, ids_sql
 from dlq_console.store.claim_sql import ACCOUNT_OPEN, BULK
+from dlq_console.store.id_lists import as_ids, ids_sql
 from dlq_console.store.lanes import promote
 from dlq_console.store.states import Action, Reason, Status
 from dlq_console.store.store import Store

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,6 +10,7 @@ from urllib.parse import parse_qs, urlencode
 from sqlalchemy import Connection
 
 from dlq_console.store.filters import EventFilter
+from dlq_console.store.id_lists import as_ids, ids_sql
 from dlq_console.store.queries.narrowing import narrowed
 from dlq_console.store.queries.routes import Accounts, Route, route_for
 from dlq_console.store.states import Status
@@ -55,18 +54,6 @@ class Walk:
     sql: str
     parameters: dict[str, Any]
     route: Route | None = None
-
-
-def ids_sql(store: Store, name: str) -> str:
-    """SQL for the rows of a parameter that holds ids as a JSON list; see `as_ids`."""
-    if store.sqlite:
-        return f"(SELECT value FROM json_each(:{name}))"
-    return f"(SELECT CAST(j AS bigint) FROM jsonb_array_elements_text(CAST(:{name} AS jsonb)) AS j)"
-
-
-def as_ids(event_ids: Sequence[int]) -> str:
-    """The value of such a parameter."""
-    return json.dumps([*event_ids])
 
 
 def pinned(flt: EventFilter, cut_at: datetime) -> EventFilter:
