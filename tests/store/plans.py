@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import pytest
 from psycopg import sql
 
 from dlq_console.store.store import Store
@@ -18,6 +22,27 @@ _SQLITE_INDEX = re.compile(
     r"(?:SEARCH|SCAN) (\w+)(?: USING (?:COVERING )?(?:INDEX (\w+)|INTEGER PRIMARY KEY))?"
 )
 _ALONG_THE_KEY = re.compile(r"ORDER BY (?:e\.)?id (?:ASC|DESC)\s+LIMIT")
+
+
+#: The engines whose plans are looked at; SQLite also as it is where nobody ever gathered statistics.
+ENGINES = ("sqlite", "sqlite without statistics", "postgresql")
+
+
+@contextmanager
+def on_engine(request: pytest.FixtureRequest, folder: Path) -> Iterator[Store]:
+    """An empty store on the engine that `request.param` names, for all tests of a file; `folder` is for its file."""
+    with ExitStack() as stack:
+        if request.param == "postgresql":
+            server, template = (
+                request.getfixturevalue(name) for name in ("postgres_server", "_postgres_template")
+            )
+            url = stack.enter_context(server.database(template))
+        else:
+            file = shutil.copy(request.getfixturevalue("_sqlite_template"), folder / "full.db")
+            url = f"sqlite:///{file}"
+        store = Store(url)
+        stack.callback(store.engines.dispose)
+        yield store
 
 
 @dataclass(frozen=True)

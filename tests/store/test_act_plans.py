@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack
 
 import pytest
 
 from dlq_console.store import acts, edits, queries, taking_back
 from dlq_console.store.canonical import read_payload
 from dlq_console.store.store import Store
-from tests.store.plans import explain
+from tests.store.plans import ENGINES, explain, on_engine
 from tests.store.recording import recording
 from tests.store.test_query_plans import NUMBERS
 
@@ -29,20 +27,10 @@ FROM (SELECT i, CASE WHEN i < 100 THEN 'dead' WHEN i > 19000 THEN 'blocked' ELSE
 BY_LANE = {"event_lane_open_ix", "event_lane_ended_ix", "event_lane_blocked_ix", "event_lane_stopped_ix"}
 
 
-@pytest.fixture(scope="module", params=["sqlite", "sqlite without statistics", "postgresql"])
+@pytest.fixture(scope="module", params=ENGINES)
 def full(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """A store with 20,000 events in ten lanes, on each engine."""
-    with ExitStack() as stack:
-        if request.param == "postgresql":
-            server, template = (
-                request.getfixturevalue(name) for name in ("postgres_server", "_postgres_template")
-            )
-            url = stack.enter_context(server.database(template))
-        else:
-            template = request.getfixturevalue("_sqlite_template")
-            url = f"sqlite:///{shutil.copy(template, tmp_path_factory.mktemp('acts') / 'full.db')}"
-        store = Store(url)
-        stack.callback(store.engines.dispose)
+    with on_engine(request, tmp_path_factory.mktemp("acts")) as store:
         with store.write() as connection:
             connection.execute(store.statement(FILL.replace("NUMBERS", NUMBERS[store.sqlite])))
             if "without" not in request.param:

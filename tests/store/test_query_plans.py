@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -14,11 +12,10 @@ from dlq_console.store.field_filling import CHUNK, fill
 from dlq_console.store.fields import find
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.kinds import PublishedKind, publish
-from dlq_console.store.queries.texts import has_text_index
 from dlq_console.store.states import Status
 from dlq_console.store.store import Store
 from dlq_console.store.succession import SENT, SENT_OR_COMING, newer
-from tests.store.plans import Plan, explain
+from tests.store.plans import ENGINES, Plan, explain, on_engine
 from tests.store.recording import Sent, recording
 
 #: Enough that reading all of them would be the wrong plan.
@@ -56,20 +53,10 @@ BESIDE = (
 NOTED = ("event_field_pk", "event_field_event_ix")
 
 
-@pytest.fixture(scope="module", params=["sqlite", "sqlite without statistics", "postgresql"])
+@pytest.fixture(scope="module", params=ENGINES)
 def full(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """A store with ROWS events on each engine; SQLite also as it is where nobody ever gathered statistics."""
-    with ExitStack() as stack:
-        if request.param == "postgresql":
-            server, template = (
-                request.getfixturevalue(name) for name in ("postgres_server", "_postgres_template")
-            )
-            url = stack.enter_context(server.database(template))
-        else:
-            template = request.getfixturevalue("_sqlite_template")
-            url = f"sqlite:///{shutil.copy(template, tmp_path_factory.mktemp('plans') / 'full.db')}"
-        store = Store(url)
-        stack.callback(store.engines.dispose)
+    with on_engine(request, tmp_path_factory.mktemp("plans")) as store:
         with store.write() as connection:
             for template in (FILL.replace("NUMBERS", NUMBERS[store.sqlite]), *BESIDE):
                 connection.execute(store.statement(template))
@@ -217,9 +204,7 @@ def test_the_search_for_a_number_reads_indexes_alone(
         assert plan.indexes <= {"event_pk", "event_key_uq", "event_entity_ix", *NOTED}
 
 
-def test_a_rare_text_is_found_by_its_index(full: Store) -> None:
-    if not has_text_index(full):
-        pytest.skip("this database has no index of texts")
+def test_a_rare_text_is_looked_for_along_indexes(full: Store) -> None:
     with recording(full) as sent:
         queries.dead_letters(full, EventFilter(q="nothing of this kind"), limit=10)
         queries.count(full, EventFilter(q="nothing of this kind", status=("dead",)))

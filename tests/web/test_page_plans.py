@@ -130,15 +130,9 @@ def test_no_page_reads_a_table_from_end_to_end(busy: Desk, maria: Visitor, path:
     assert not whole
 
 
-#: SQLite reads all of these from indexes that hold all of their columns, which looks like a walk that ends soon.
-_WITHIN_INDEXES = ("tag", "event_field")
-
-
 @pytest.mark.parametrize("table", GROWING)
 def test_a_table_that_is_read_from_end_to_end_is_noticed(busy: Desk, table: str) -> None:
     store = busy.hub.store
-    if store.sqlite and table in _WITHIN_INDEXES:
-        pytest.skip("SQLite does not tell")
     columns = " || ".join(f"CAST(t.{column.name} AS text)" for column in getattr(store.tables, table).columns)
     with recording(store) as sent, store.read() as connection:
         connection.execute(store.statement(f"SELECT sum(length({columns})) FROM {{{table}}} t")).scalar()
