@@ -28,6 +28,8 @@ SHOPS = 3
 SLOTS = 6
 #: So often one of the workers that have been at work for as long is killed (seconds).
 KILL_EVERY = 2.0
+#: So often at most: then the rest is done in peace, however slowly a machine starts processes.
+MAX_KILLS = 25
 #: What a worker says once it takes events, and how long it may take to start on a busy machine (seconds).
 AT_WORK = r"worker \S+ runs \d+ events at once"
 START_SECONDS = 60
@@ -86,6 +88,8 @@ class Line:
     def run(self, timeout: float) -> Counter[str]:
         """Let the shops send everything and the workers run it, one of them killed every `KILL_EVERY` seconds.
 
+        After `MAX_KILLS` of them nobody is killed any more.
+
         Returns:
             What the shops did: created, folded and rolled_back.
 
@@ -99,7 +103,8 @@ class Line:
             try:
                 wait_until(lambda: self._all_ended(shops), KILL_EVERY, "everything to end")
             except WaitTimeoutError:
-                self._kill_a_worker()
+                if self.kills < MAX_KILLS:
+                    self._kill_a_worker()
             else:
                 return self._said(shops)
         raise WaitTimeoutError(f"Not everything ended in {timeout:g} s: {self.counts()}, {self.kills} kills.")

@@ -154,6 +154,8 @@ def test_on_a_phone_the_pages_are_behind_a_menu_button(site: Site, open_page: Op
         page.locator("summary", has_text="Menu").click()
         page.get_by_role("link", name="Dead letters 1").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Dead letters")
+        # Measured any earlier, the page may still be without its styles.
+        page.wait_for_load_state()
         button = page.get_by_role("button", name="Reprocess", exact=True)
         box = button.bounding_box()
         assert box is not None
@@ -244,7 +246,7 @@ def test_states_are_told_apart_without_colours(site: Site, open_page: OpenPage) 
         )
     }
     words = {word for word, _ in shapes}
-    assert words == {"done", "dead letter", "will retry", "queued"}
+    assert words == {"done", "dead letter", "will retry", "queued", "blocked behind"}
     assert len({shape for _, shape in shapes}) == len(words) == len(shapes)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import warnings
 from typing import Any
 
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import MetaData, create_engine
+from sqlalchemy.exc import SAWarning
 
 from tests.guests.pages import ROOT
 
@@ -25,6 +27,9 @@ def test_a_callers_own_migrations_leave_the_tables_alone(database_url: str) -> N
             context = MigrationContext.configure(connection, opts=options)
             return list(compare_metadata(context, MetaData()))
 
-        assert any(kind == "remove_table" for kind, *_ in found())
+        with warnings.catch_warnings():
+            # SQLite cannot read an index of an expression back; nobody who leaves the tables out is told so.
+            warnings.filterwarnings("ignore", "Skipped unsupported reflection", SAWarning)
+            assert any(kind == "remove_table" for kind, *_ in found())
         assert found(include_name=names["include_name"]) == []
     engine.dispose()
