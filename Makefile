@@ -14,8 +14,8 @@ INSTALLED_DEV := $(VENV)/.installed-dev
 # `make chaos CHAOS_ARGS="--seed 7 --setup postgres-celery"`.
 PYTEST_ARGS ?=
 # Three at a time, because tests wait as often as they compute; each with servers of its own. A file stays with one, because
-# its tests share browser and servers.
-PYTEST_PROCESSES ?= -n 3 --dist loadfile
+# its tests share browser and servers; in the order of their names, because the long ones come first so.
+PYTEST_PROCESSES ?= -n 3 --dist loadfile --no-loadscope-reorder
 DEMO_ARGS ?=
 BENCH_ARGS ?=
 CHAOS_ARGS ?=

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import pytest
 
+from tests.cheaper import cheaper
 from tests.services.chromium import find_chromium
 from tests.services.finding import ServiceMissingError
 from tests.services.postgres import PostgresServer
@@ -60,6 +61,12 @@ def _found(make: Callable[[], Service]) -> Service:
 def _private_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads a developer's `.env` or leaves a file in the checkout."""
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cheaper() -> Iterator[None]:
+    with cheaper():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -22,14 +22,14 @@ from tests.acceptance.producer import create_shop_table
 from tests.services.process import Child, WaitTimeoutError, wait_until
 from tests.services.reaper import kill_group
 
-EVENTS = 3_000
+EVENTS = 1_500
 SHOPS = 3
 #: Events that one worker runs at once.
 SLOTS = 6
 #: So often one of the workers that have been at work for as long is killed (seconds).
 KILL_EVERY = 2.0
 #: So often at most: then the rest is done in peace, however slowly a machine starts processes.
-MAX_KILLS = 25
+MAX_KILLS = 15
 #: What a worker says once it takes events, and how long it may take to start on a busy machine (seconds).
 AT_WORK = r"worker \S+ runs \d+ events at once"
 START_SECONDS = 60

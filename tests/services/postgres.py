@@ -40,6 +40,10 @@ COMMON = {
 ACCOUNTS = ("postgres", "nobody")
 
 
+#: As the driver writes version 15.
+_KNOWS_STRATEGIES = 150_000
+
+
 def find_postgres() -> Path:
     """The folder of `postgres` and `initdb`: from PATH, Debian's place, else the wheel of the dev extra."""
     program = on_path("postgres")
@@ -89,8 +93,10 @@ class PostgresServer(Server):
 
     def create_database(self, name: str, template: str = "template1") -> str:
         """Make a database as a copy of another one, to which nobody may be connected; returns its address."""
-        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
         with self.connect() as connection:
+            # Copying files, the only way before version 15, takes half as long as writing everything into the log.
+            strategy = " STRATEGY file_copy" if connection.info.server_version >= _KNOWS_STRATEGIES else ""
+            statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}" + strategy)
             connection.execute(statement.format(sql.Identifier(name), sql.Identifier(template)))
         return self.url(name)
 

@@ -12,9 +12,10 @@ from sqlalchemy import RowMapping, select, update
 
 from dlq_console.clock import utc_now
 from dlq_console.store import people
-from dlq_console.store.people import NameTaken, NoSuchName, PeopleError, Permission, Person, Role
+from dlq_console.store.people import NameTaken, NoSuchName, PeopleError, Permission, Person, Role, users
 from dlq_console.store.people.sessions import SEEN_EVERY
 from dlq_console.store.store import Store
+from tests.cheaper import REAL_HASHER
 from tests.store.recording import recording
 
 PASSWORD = "correct horse battery"
@@ -211,7 +212,10 @@ def test_nobody_cannot_be_changed(store: Store, act: Callable[[Store], None]) ->
         act(store)
 
 
-def test_a_password_hashed_in_an_older_way_is_hashed_anew_at_log_in(store: Store) -> None:
+def test_a_password_hashed_in_an_older_way_is_hashed_anew_at_log_in(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(users, "_hasher", REAL_HASHER)
     add(store)
     weak = PasswordHasher(time_cost=1, memory_cost=1024, parallelism=1).hash(PASSWORD)
     with store.write() as connection:

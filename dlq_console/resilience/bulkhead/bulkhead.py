@@ -165,9 +165,9 @@ class Bulkhead:
         token, deadline = new_token(), monotonic() + self._wait_limit(wait)
         try:
             while True:
-                answer, epoch = self._ask(token, deadline)
+                answer, epoch, asked = self._ask(token, deadline)
                 if isinstance(answer, Granted):
-                    return self._taken(token, epoch)
+                    return self._taken(token, epoch, asked)
                 time.sleep(self._pause(answer, deadline))
         except BulkheadFullError:
             raise
@@ -181,11 +181,11 @@ class Bulkhead:
         state = self.shared_state
         try:
             while True:
-                answer, epoch = await off_the_loop(
+                answer, epoch, asked = await off_the_loop(
                     state, partial(self._ask, token, deadline), undo=lambda _: self._leave(token)
                 )
                 if isinstance(answer, Granted):
-                    return self._taken(token, epoch)
+                    return self._taken(token, epoch, asked)
                 await anyio.sleep(self._pause(answer, deadline))
         except BulkheadFullError:
             raise
@@ -230,15 +230,16 @@ class Bulkhead:
             return False
         return True
 
-    def _ask(self, token: str, deadline: float) -> tuple[Answer, int]:
-        """Ask once for the slot; the answer and under which epoch of the link it was given.
+    def _ask(self, token: str, deadline: float) -> tuple[Answer, int, float]:
+        """Ask once for the slot; the answer, under which epoch of the link it was given, and the time before that.
 
         Raises:
             BulkheadFullError: the time is over, and others were faster each time.
         """
         limit = self._limit()
+        asked = monotonic()
         # No slot will ever become free where there is none.
-        wait = limit > 0 and monotonic() < deadline
+        wait = limit > 0 and asked < deadline
         change = partial(rules.acquire, token=token, owner=owner(), lease=self._lease(), wait=wait)
         local_limit = self.config.local_max_concurrent
         try:
@@ -256,13 +257,14 @@ class Bulkhead:
                 self._free_later(token)
                 raise self._rejected("too many ask for its slots at the same moment") from None
             answer = Waiting(0)
-        return answer, self._link.epoch
+        return answer, self._link.epoch, asked
 
-    def _taken(self, token: str, epoch: int) -> Held:
+    def _taken(self, token: str, epoch: int, asked: float) -> Held:
         self._tally.add("calls")
         with self._lock:
             first = not self._held
-            self._held[token] = monotonic()
+            # The lease has begun no earlier than this, so when it is over, so is as much time here.
+            self._held[token] = asked
         if first and not self._link.state.local:
             self._link.keep(self)
         return Held(self, token, epoch)
