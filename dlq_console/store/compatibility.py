@@ -10,7 +10,7 @@ from __future__ import annotations
 
 #: The newest migration that the statements of this program cannot do without. While it stands behind the newest
 #: migration of all, a program of this version also works before the tables have been upgraded.
-NEEDED = "0004"
+NEEDED = "0005"
 
 
 def works_with(found: str, own: str) -> bool:

@@ -24,7 +24,7 @@ from sqlalchemy import (
     text,
 )
 
-from dlq_console.store import triage_tables
+from dlq_console.store import health_tables, triage_tables
 from dlq_console.store.states import Status
 from dlq_console.store.table_columns import id_, integer, moment, partial_index, text_
 from dlq_console.store.types import BigId
@@ -85,6 +85,11 @@ class Tables:
     saved_view: Table
     bulk_run: Table
     bulk_item: Table
+    rollup: Table
+    sample: Table
+    embed: Table
+    alert: Table
+    alert_snooze: Table
 
 
 @cache
@@ -118,6 +123,11 @@ def tables(prefix: str) -> Tables:
         saved_view=triage_tables.saved_view(metadata, prefix),
         bulk_run=triage_tables.bulk_run(metadata, prefix),
         bulk_item=triage_tables.bulk_item(metadata, prefix),
+        rollup=health_tables.rollup(metadata, prefix),
+        sample=health_tables.sample(metadata, prefix),
+        embed=health_tables.embed(metadata, prefix),
+        alert=health_tables.alert(metadata, prefix),
+        alert_snooze=health_tables.alert_snooze(metadata, prefix),
     )
 
 

@@ -9,8 +9,12 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from dlq_console.store.id_lists import as_ids, ids_sql
 from dlq_console.store.queries.routes import CHECKED, Route, all_of, prepared
 from dlq_console.store.store import Store
+
+#: So many events are named one by one, because each further search reads the index of texts again.
+NAMED = 1_000
 
 _PARAMETER = re.compile(r":([a-z_0-9]+)")
 
@@ -32,14 +36,33 @@ def narrowed(store: Store, connection: Connection, route: Route) -> Route:
 
 
 def by_text(store: Store, connection: Connection, route: Route) -> Route:
-    """The same list, found by the index of texts where that yields few rows; otherwise its text is one check more."""
-    assert route.text is not None, "asked only for routes that can be found so"  # noqa: S101 - tells the type checker
-    sought = replace(route, few=(*route.few, route.text), text=None)
-    return narrowed(store, connection, sought) if route.source == "{event}" else _checked(sought)
+    """The same list, found by the index of texts where that yields few rows; otherwise its text is one check more.
+
+    Args:
+        store: the database.
+        connection: to it.
+        route: a `narrowed` one with a text.
+    """
+    text = route.text
+    assert text is not None, "asked only for routes that can be found so"  # noqa: S101 - tells the type checker
+    sought = replace(route, few=(text,), text=None)
+    if route.source != "{event}":
+        return replace(sought, few=(), own_check=sought.check)
+    template = f"SELECT id {text.members} LIMIT {text.limit}"
+    asked = {name: route.parameters[name] for name in _PARAMETER.findall(template)}
+    ids = connection.execute(prepared(store, template, asked), asked).scalars().all()
+    if len(ids) <= NAMED:
+        return _named(store, route, ids)
+    return _with_few(store, sought, [len(ids)])[0]
 
 
-def _checked(route: Route) -> Route:
-    return replace(route, few=(), own_check=route.check)
+def _named(store: Store, route: Route, ids: Sequence[int]) -> Route:
+    """The route over these events alone, which hold what its text asks."""
+    columns = f"{CHECKED}, payload" if "payload" in route.own_check else CHECKED
+    source = f"(SELECT {columns} FROM {{event}} WHERE id IN {ids_sql(store, 'named')}) AS named"
+    parameters = route.parameters | {"named": as_ids(ids)}
+    reach = (NAMED + 1) * len(route.branches)
+    return replace(route, text=None, source=source, parameters=parameters, reach=reach)
 
 
 def _with_few(store: Store, route: Route, sizes: Sequence[int]) -> tuple[Route, bool]:

@@ -1,0 +1,142 @@
+"""How things went and how they stand: figures per minute, samples, frames for other pages, alerts.
+
+Frozen: what this step adds, written out, whatever `health_tables.py` says by then.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import context, op
+
+revision = "0005"
+down_revision = "0004"
+branch_labels = None
+depends_on = None
+
+#: SQLite only counts up by itself where the type is exactly INTEGER; both hold 64 bits.
+BIG_ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+#: `timestamptz` on PostgreSQL, whole microseconds since 1970 on SQLite.
+TIME = sa.DateTime(timezone=True).with_variant(sa.BigInteger(), "sqlite")
+
+COUNTED = (
+    "arrived", "tried", "first_tried", "done", "failed", "died", "reopened", "resolved", "tries_of_done", "superseded",
+    "in_doubt", "duplicates",
+)  # fmt: skip
+ADDED = (
+    "lag_ms", "wait_ms", "run_ms", "end_to_end_ms", "lost_retry_ms", "lost_limit_ms", "lost_closed_ms", "lost_order_ms",
+    "lag_max_ms", "run_max_ms",
+)  # fmt: skip
+HISTOGRAMS = ("lag", "wait", "run")
+BINS = 12
+SAMPLED = ("due", "scheduled", "paused", "blocked", "running", "dead")
+
+
+def upgrade() -> None:
+    """Apply."""
+    prefix: str = context.config.attributes["table_prefix"]
+    _rollup(f"{prefix}rollup")
+    _sample(f"{prefix}sample")
+    _embed(f"{prefix}embed")
+    _alerts(prefix)
+
+
+def _rollup(table: str) -> None:
+    op.create_table(
+        table,
+        sa.Column("grain", sa.SmallInteger(), nullable=False),
+        _text("account"),
+        _text("kind"),
+        _time("bucket"),
+        *map(_count, COUNTED),
+        *map(_long, ADDED),
+        *(_count(f"{name}{place}") for name in HISTOGRAMS for place in range(BINS)),
+        sa.PrimaryKeyConstraint("grain", "account", "kind", "bucket", name=op.f(f"{table}_pk")),
+    )
+
+
+def _sample(table: str) -> None:
+    op.create_table(
+        table,
+        sa.Column("grain", sa.SmallInteger(), nullable=False),
+        _text("account"),
+        _time("bucket"),
+        *map(_count, SAMPLED),
+        _long("oldest_due_ms"),
+        sa.PrimaryKeyConstraint("grain", "account", "bucket", name=op.f(f"{table}_pk")),
+    )
+
+
+def _embed(table: str) -> None:
+    op.create_table(
+        table,
+        sa.Column("id", BIG_ID, nullable=False, autoincrement=True),
+        _text("name"),
+        _text("accounts", null=True),
+        _text("origins"),
+        _text("detail"),
+        _count("version", 1),
+        _text("created_by"),
+        _time("created_at"),
+        _time("expires_at"),
+        *(_time(name, null=True) for name in ("paused_at", "revoked_at", "last_seen_at")),
+        _text("last_origin", null=True),
+        _count("hits"),
+        sa.PrimaryKeyConstraint("id", name=op.f(f"{table}_pk")),
+        sa.UniqueConstraint("name", name=op.f(f"{table}_name_uq")),
+        sqlite_autoincrement=True,
+    )
+
+
+def _alerts(prefix: str) -> None:
+    table = f"{prefix}alert"
+    op.create_table(
+        table,
+        sa.Column("id", BIG_ID, nullable=False, autoincrement=True),
+        *map(_text, ("rule", "subject", "level", "found")),
+        sa.Column("value", sa.Float(), nullable=True),
+        _time("opened_at"),
+        _time("seen_at"),
+        _time("closed_at", null=True),
+        _time("told_at", null=True),
+        _count("told"),
+        sa.PrimaryKeyConstraint("id", name=op.f(f"{table}_pk")),
+        sqlite_autoincrement=True,
+    )
+    is_open = sa.text("closed_at IS NULL")
+    op.create_index(
+        f"{table}_open_uq",
+        table,
+        ["rule", "subject"],
+        unique=True,
+        postgresql_where=is_open,
+        sqlite_where=is_open,
+    )
+    op.create_index(f"{table}_opened_ix", table, ["opened_at", "id"])
+    snooze = f"{prefix}alert_snooze"
+    op.create_table(
+        snooze,
+        _text("rule"),
+        _time("until"),
+        _text("actor"),
+        _text("note"),
+        _time("at"),
+        sa.PrimaryKeyConstraint("rule", name=op.f(f"{snooze}_pk")),
+    )
+
+
+def _text(name: str, *, null: bool = False) -> sa.Column[Any]:
+    return sa.Column(name, sa.Text(), nullable=null)
+
+
+def _time(name: str, *, null: bool = False) -> sa.Column[Any]:
+    return sa.Column(name, TIME, nullable=null)
+
+
+def _count(name: str, default: int = 0) -> sa.Column[Any]:
+    return sa.Column(name, sa.Integer(), nullable=False, server_default=sa.text(str(default)))
+
+
+def _long(name: str) -> sa.Column[Any]:
+    return sa.Column(name, sa.BigInteger(), nullable=False, server_default=sa.text("0"))
