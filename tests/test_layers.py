@@ -68,7 +68,10 @@ HOUSE = House(
             },
             never=_names("store") | FLASK,
         ),
-        "health": Room(never=BROKERS | CELERY | FLASK | DATABASE),
+        "health": Room(
+            packages_of={"health.spelling": _names("pydantic")},
+            never=BROKERS | CELERY | FLASK | DATABASE,
+        ),
         "hub": Room(
             rooms=_names("store", "resilience", "classify"),
             # The caller's own session or connection is joined, and its commit awaited.
