@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 
 import pytest
+import requests
 
 from dlq_console.hub.bulk import BulkRun
+from dlq_console.store import people
 from dlq_console.store.filters import EventFilter
-from tests.services.process import Child, wait_until
+from tests.services.process import Child, StartChild, free_port, wait_until
 from tests.services.reaper import kill_group
 from tests.store import filling
+from tests.web.desk import SECRET_KEY
 from tests.workers.table import SOON, Table
 
 STEPS = "tests.workers.bulk_steps"
@@ -92,6 +96,33 @@ def test_two_processes_at_once_let_nothing_go_twice_and_keep_the_pace(table: Tab
     assert cycles(table) == {1: ITEMS}
     assert first.running
     assert second.running
+
+
+def test_a_run_goes_on_after_the_console_that_took_it_was_killed(
+    sqlite_table: Table, start_child: StartChild
+) -> None:
+    table = sqlite_table
+    ids = filling.dead(table.hub.store, ITEMS)
+    token, port = people.add_token(table.hub.store, "shift", role="operator"), free_port()
+    console = start_child(
+        [sys.executable, "-m", "dlq_console", "serve", "--bind", f"127.0.0.1:{port}", "--workers", "1"],
+        env={"DLQ_DATABASE_URL": table.url, "DLQ_SECRET_KEY": SECRET_KEY},
+    )
+    console.wait_for_line("Listening at")
+    answer = requests.post(
+        f"http://127.0.0.1:{port}/api/v1/bulk",
+        json={"action": "reprocess", "filter": {}, "note": "fixed", "window": 1000, "rate": RATE},
+        headers={"Authorization": f"Bearer {token}"},
+        timeout=SOON,
+    )
+    assert answer.status_code == 202, answer.text
+    run_id = answer.json()["id"]
+    steps(table)
+    run = reached(table, run_id, "released", ITEMS // 5)
+    kill_group(console.pid)
+    assert run.remaining > 0, "it was not killed in the middle"
+    reached(table, run_id, "released", ITEMS)
+    assert acts_per_event(table, run_id) == Counter(ids)
 
 
 @pytest.mark.parametrize("verb", ["pause", "cancel"])
