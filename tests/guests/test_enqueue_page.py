@@ -28,8 +28,8 @@ def test_a_callers_own_migrations_leave_the_tables_alone(database_url: str) -> N
             return list(compare_metadata(context, MetaData()))
 
         with warnings.catch_warnings():
-            # SQLite cannot read an index of an expression back; nobody who leaves the tables out is told so.
+            # SQLite cannot read an index of an expression back; the page says that a warning tells so.
             warnings.filterwarnings("ignore", "Skipped unsupported reflection", SAWarning)
             assert any(kind == "remove_table" for kind, *_ in found())
-        assert found(include_name=names["include_name"]) == []
+            assert found(include_name=names["include_name"]) == []
     engine.dispose()
