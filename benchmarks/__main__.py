@@ -23,6 +23,8 @@ NAMES = (
     "resilience_bulkhead",
     "celery_overhead",
     "soak",
+    "health_numbers",
+    "health_viewers",
     "dead_letters_page",
     "triage_pages",
     "bulk",

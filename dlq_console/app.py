@@ -23,14 +23,20 @@ from dlq_console.web import (
 from dlq_console.web.acts import acts
 from dlq_console.web.audit import audit
 from dlq_console.web.bulk import bulk
+from dlq_console.web.charts import charts
 from dlq_console.web.desk_acts import desk_acts
+from dlq_console.web.doctor import doctor
 from dlq_console.web.door_acts import door_acts
 from dlq_console.web.edit import edit
+from dlq_console.web.embed import embed
+from dlq_console.web.embed_settings import embed_settings
 from dlq_console.web.events import events
 from dlq_console.web.export import export
 from dlq_console.web.fragments import fragments
 from dlq_console.web.groups import groups
 from dlq_console.web.health import health
+from dlq_console.web.health_pages import health_pages
+from dlq_console.web.metrics import metrics
 from dlq_console.web.preferences import preferences
 from dlq_console.web.reveal import reveals
 from dlq_console.web.rules import rules
@@ -80,9 +86,15 @@ def create_app(runtime: Hub) -> Flask:
     app.register_blueprint(edit)  # /events/<id>/edit
     app.register_blueprint(door_acts)  # /accounts/pause, /accounts/resume, /breakers/reset
     app.register_blueprint(rules)  # /rules
+    app.register_blueprint(doctor)  # /health/doctor
+    app.register_blueprint(health_pages)  # /health, /health/accounts/<account>
+    app.register_blueprint(charts)  # /health/lag, /health/series.json, /health/series.csv
     app.register_blueprint(health)  # /health/breakers, /health/bulkheads
     app.register_blueprint(fragments)  # /_f/...: parts of those pages
     app.register_blueprint(preferences)  # /settings/preferences
+    app.register_blueprint(embed_settings)  # /settings/embeds
+    app.register_blueprint(embed)  # /embed/<token>, /badge/<token>.svg: no log-in
     app.register_blueprint(health_probes.blueprint)  # /healthz, /readyz
+    app.register_blueprint(metrics)  # /metrics
     api.init_app(app)  # /api/v1/...
     return app

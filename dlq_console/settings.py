@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
@@ -22,6 +24,7 @@ DEMO_NAMES = ("DLQ_DEMO_ERP_URL",)
 
 _TABLE_PREFIX = re.compile(r"[a-z][a-z0-9_]{0,19}")
 _QUEUE_PREFIX = re.compile(r"[a-z0-9_-]{1,40}")
+_MAIL = re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+")
 _POSTGRES_SCHEMES = ("postgres://", "postgresql://", "postgresql+psycopg2://")
 
 
@@ -68,6 +71,17 @@ class Settings(BaseSettings):
     services: str = Field(
         "", description="TOML file with breaker, bulkhead and retries of each service that `guard` protects."
     )
+    public_url: str = Field(
+        "", description="Address under which people reach the console; begins the links of alerts and frames."
+    )
+    alerts: str = Field("", description="Rules of your own that say when somebody is told: a TOML file.")
+    alert_webhook_url: str = Field(
+        "", description="Where alerts are sent as JSON: the channel `webhook`. It is a secret."
+    )
+    smtp_url: str = Field(
+        "",
+        description="Mail server of the channel `mail`: smtp(s)://user:password@host:port/?from=...&to=...",
+    )
     budget_default: float = Field(
         30.0, gt=0, le=86_400, description="Seconds that a request has where no budget was set."
     )
@@ -107,6 +121,27 @@ class Settings(BaseSettings):
     def _redis_url(cls, value: str) -> str:
         if value and not value.startswith(("redis://", "rediss://", "unix://")):
             raise ValueError("write redis://host:port/db, rediss:// for TLS or unix://path")
+        return value
+
+    @field_validator("public_url")
+    @classmethod
+    def _public_url(cls, value: str) -> str:
+        if value and not is_web_address(value):
+            raise ValueError("write an address that begins with https:// or http://")
+        return value.rstrip("/")
+
+    @field_validator("alert_webhook_url")
+    @classmethod
+    def _alert_webhook_url(cls, value: str) -> str:
+        if value and not is_web_address(value):
+            raise ValueError("write an address that begins with https:// or http://")
+        return value
+
+    @field_validator("smtp_url")
+    @classmethod
+    def _smtp_url(cls, value: str) -> str:
+        if value:
+            read_mail_address(value)
         return value
 
     @field_validator("budget_max")
@@ -212,6 +247,53 @@ def normalise_database_url(url: str) -> str:
             "write sqlite:///path/to/file.db or postgresql+psycopg://user:password@host/database"
         )
     return url
+
+
+def is_web_address(text: str) -> bool:
+    """Whether a text is the address of something that speaks HTTP."""
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and text.isprintable()
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class MailServer:
+    """Where mail is handed in, and between whom. `tls`: from the first byte on, else once the server offers it."""
+
+    host: str
+    port: int
+    tls: bool
+    sender: str
+    recipients: tuple[str, ...]
+    user: str = ""
+    password: str = field(default="", repr=False)
+
+
+def read_mail_address(text: str) -> MailServer:
+    """The parts of `smtp(s)://user:password@host:port/?from=...&to=...`; names and passwords are percent-encoded.
+
+    Raises:
+        ValueError: it is no such address; the message does not repeat it.
+    """
+    parts = urlsplit(text)
+    if parts.scheme not in ("smtp", "smtps") or not parts.hostname:
+        raise ValueError("write smtp://user:password@host:port/?from=a@example.com&to=b@example.com")
+    # "+" is an ordinary character of an address.
+    asked = parse_qs(parts.query.replace("+", "%2B"))
+    sender = asked.pop("from", [""])[-1]
+    recipients = tuple(
+        name.strip() for part in asked.pop("to", []) for name in part.split(",") if name.strip()
+    )
+    if asked:
+        raise ValueError("the mail server takes from and to, nothing else")
+    if not recipients or not all(_MAIL.fullmatch(name) for name in (sender, *recipients)):
+        raise ValueError("name the sender and who gets the mail: ?from=a@example.com&to=b@example.com")
+    tls = parts.scheme == "smtps"
+    port = parts.port or (465 if tls else 587)
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    return MailServer(parts.hostname, port, tls, sender, recipients, user, password)
 
 
 def assets_path(folder: str) -> Path:

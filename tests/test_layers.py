@@ -54,7 +54,14 @@ HOUSE = House(
             | DATABASE,
         ),
         "store": Room(
-            rooms=_names("resilience.state", "resilience.breaker", "resilience.pacing"),
+            # Of health the values only: how durations are counted, and what a series is.
+            rooms=_names(
+                "resilience.state",
+                "resilience.breaker",
+                "resilience.pacing",
+                "health.series",
+                "health.histograms",
+            ),
             packages=_names("sqlalchemy", "alembic"),
             packages_of={"store.people": _names("argon2")},
             never=_names("sources") | FLASK | CELERY | {"redis"},
@@ -77,20 +84,35 @@ HOUSE = House(
             # The caller's own session or connection is joined, and its commit awaited.
             packages_of={
                 "hub.after_commit": _names("sqlalchemy"),
+                # An extra, loaded where a channel needs it.
+                "hub.channels": _names("apprise"),
                 "hub.async_enqueue": _names("sqlalchemy"),
                 "hub.enqueue": _names("sqlalchemy"),
                 "hub.entrance": _names("sqlalchemy"),
                 "hub.joining": _names("sqlalchemy"),
                 "hub.raw_connections": _names("sqlalchemy"),
                 "hub.schemas": _names("jsonschema", "referencing"),
+                "hub.embed_tokens": _names("itsdangerous"),
                 "hub.selection_tokens": _names("itsdangerous"),
                 "hub.sqlalchemy_sessions": _names("sqlalchemy"),
             },
             never=_names("sources") | FLASK | CELERY | {"redis"},
         ),
         "watch": Room(
-            rooms=_names("hub", "health", "store", "sources"),
+            # Of the library records and names only: what guards keep is read, never written.
+            rooms=_names(
+                "hub",
+                "health",
+                "store",
+                "sources",
+                "classify",
+                "resilience",
+                "resilience.breaker",
+                "resilience.queue_rules",
+            ),
             packages=BROKERS,
+            # The transaction in which a notice is decided upon is the one in which its messages are put in.
+            packages_of={"watch.alerts": _names("sqlalchemy")},
             never=FLASK,
         ),
         "workers": Room(
@@ -115,10 +137,13 @@ HOUSE = House(
                 "hub",
                 "health",
                 # Values and their spelling; the store itself is only handed on to queries and people.
+                "store.accounts",
                 "store.canonical",
+                "store.embeds",
                 "store.events",
                 "store.filters",
                 "store.fields",
+                "store.framing",
                 "store.finding",
                 "store.hidden_fields",
                 "store.views",
@@ -127,7 +152,9 @@ HOUSE = House(
                 "store.queries",
                 "store.people",
                 "store.desk",
+                "store.series",
                 "store.snapshots",
+                "store.totals",
             ),
             packages=PAGES | {"prometheus_client"},
             never=_names("workers", "sources") | CELERY | BROKERS,

@@ -131,9 +131,10 @@ def breakers() -> None:
 def list_breakers(as_json: bool) -> None:
     """List the breakers that have anything to tell."""
     with open_hub() as hub:
-        found = {door.scope.name: breaker_figures(door, now) for door, now in circuits(hub.store)}
+        kinds = hub.known_kinds()
+        found = {door.scope.name: breaker_figures(door, now, kinds) for door, now in circuits(hub.store)}
         try:
-            of_services = read_services(hub.state).breakers
+            of_services = read_services(hub.state, hub.services.breakers).breakers
         except StoreUnavailable as error:
             complain(f"{error} What was read last of services is shown.")
             of_services = last_seen(snapshots.look(hub.store, BREAKERS), away=True)
@@ -203,7 +204,7 @@ def _is_known(hub: Hub, name: str) -> bool:
     """Whether there is anything behind a breaker of this name; what is held by a slip of the pen protects nothing."""
     if service_of(hub.store, hub.state, name) is not None:
         return True
-    scope = circuit_scope(name)
+    scope = circuit_scope(hub.store, name)
     return scope.account is not None and known_accounts.is_known(hub.store, scope.account, scope.kind)
 
 

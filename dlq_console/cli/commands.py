@@ -10,8 +10,11 @@ import click
 from sqlalchemy import make_url
 
 from dlq_console.cli.accounts import accounts, breakers
+from dlq_console.cli.alerts import alerts
 from dlq_console.cli.bulk import bulk
 from dlq_console.cli.common import complain, exit_status, open_hub
+from dlq_console.cli.doctor import doctor
+from dlq_console.cli.embeds import embeds
 from dlq_console.cli.events import enqueue, events
 from dlq_console.cli.export import export
 from dlq_console.cli.interrupts import INTERRUPTED
@@ -67,13 +70,16 @@ for command in (
     events,
     export,
     bulk,
+    alerts,
     accounts,
     breakers,
     lanes,
     nodes,
     rules,
+    doctor,
     users,
     tokens,
+    embeds,
     demo,
 ):
     cli.add_command(command)

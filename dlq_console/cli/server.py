@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import socket
 from collections.abc import Callable
@@ -12,9 +13,12 @@ from flask import Flask
 from gunicorn.app.base import BaseApplication
 
 from dlq_console.errors import ConfigurationError
+from dlq_console.logs import ADDRESS_FILTER
 
 #: Requests that each process answers at once.
 THREADS = 8
+#: Seconds for which a connection without a request is kept, and connections of each process.
+KEPT_OPEN, CONNECTIONS = 15, 2_000
 #: The longest first line of a request (method, address with its query, version), in bytes: the most that gunicorn
 #: allows. A longer one is answered by gunicorn itself.
 LONGEST_LINE = 8190
@@ -32,6 +36,8 @@ def serve_app(app: Flask, *, bind: str, workers: int) -> None:
     # for as long as seven pages take.
     gc.collect()
     gc.freeze()
+    for name in ("gunicorn.error", "gunicorn.access"):
+        logging.getLogger(name).addFilter(ADDRESS_FILTER)
     _Server(
         app,
         {
@@ -39,6 +45,10 @@ def serve_app(app: Flask, *, bind: str, workers: int) -> None:
             "workers": workers,
             "worker_class": "gthread",
             "threads": THREADS,
+            # Longer than between two polls of a page, and room for a thousand people who leave one open: a connection
+            # that is made anew for each poll costs more than the poll.
+            "keepalive": KEPT_OPEN,
+            "worker_connections": CONNECTIONS,
             "proc_name": "dlq-console",
             # What is wrong with a long filter is told by the console, in its own words.
             "limit_request_line": LONGEST_LINE,

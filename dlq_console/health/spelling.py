@@ -6,18 +6,63 @@ A step keeps them in the store under the readings ACCOUNTS and WORKERS; everybod
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from dlq_console.health.values import AccountHealth, Health, WorkerState
+from dlq_console.health.values import AccountHealth, Counts, Flow, Health, Why, Word, WorkerState
 
 #: The readings under which the store keeps them.
 ACCOUNTS, WORKERS = "health accounts", "health workers"
+#: What was counted and what came and went last, of all accounts in one value each: what the judgement is made from.
+COUNTS, FLOWS = "health counts", "health flows"
 
 _account: TypeAdapter[AccountHealth] = TypeAdapter(AccountHealth)
 _worker: TypeAdapter[WorkerState] = TypeAdapter(WorkerState)
+_counts: TypeAdapter[dict[str, Counts]] = TypeAdapter(dict[str, Counts])
+_flows: TypeAdapter[dict[str, Flow]] = TypeAdapter(dict[str, Flow])
+
+
+def kept_values(health: Health) -> dict[str, Any]:
+    """`account_values` without what is as if nothing were said: they are written all the time."""
+    return {
+        one.account: _account.dump_python(one, mode="json", exclude_defaults=True) for one in health.accounts
+    }
+
+
+def counts_value(counts: Mapping[str, Counts]) -> Any:
+    """The counts of all accounts as one value that JSON knows."""
+    return _counts.dump_python(dict(counts), mode="json", exclude_defaults=True)
+
+
+def flows_value(flows: Mapping[str, Flow]) -> Any:
+    """What came and went in all accounts as one value that JSON knows."""
+    return _flows.dump_python(dict(flows), mode="json", exclude_defaults=True)
+
+
+def read_counts(value: Any) -> dict[str, Counts]:
+    """The inverse of `counts_value`; nothing where another version of the hub wrote it."""
+    try:
+        return _counts.validate_python(value or {})
+    except ValueError:
+        return {}
+
+
+def read_flows(value: Any) -> dict[str, Flow]:
+    """The inverse of `flows_value`; nothing where another version of the hub wrote it."""
+    try:
+        return _flows.validate_python(value or {})
+    except ValueError:
+        return {}
+
+
+def read_former(value: Any) -> AccountHealth | None:
+    """One account as `kept_values` wrote it; None where another version of the hub did."""
+    try:
+        return _account.validate_python(value)
+    except ValueError:
+        return None
 
 
 def account_values(health: Health) -> dict[str, Any]:
@@ -57,9 +102,31 @@ def read(
     )
 
 
+def read_account(name: str, text: str) -> AccountHealth:
+    """One account from the JSON text under its name; unknown where another version of the hub wrote it."""
+    try:
+        return _account.validate_json(text)
+    except ValueError:
+        return AccountHealth(account=name, word=Word.UNKNOWN, since=_NEVER, why=Why.NOT_SEEN)
+
+
+def read_worker(text: str) -> WorkerState | None:
+    """One worker from its JSON text; None where another version of the hub wrote it."""
+    try:
+        return _worker.validate_json(text)
+    except ValueError:
+        return None
+
+
+def badness(word: Word) -> int:
+    """The worse, the more: what to choose the worst by."""
+    return _BADNESS[word]
+
+
 def urgency(account: AccountHealth) -> tuple[bool, int, str]:
     """What to sort accounts by: what needs a person first, then how bad it is, then by name."""
     return not account.needs_person, -_BADNESS[account.word], account.account
 
 
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 _BADNESS = {"down": 4, "blocked": 3, "degraded": 2, "unknown": 1, "ok": 0}

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from dlq_console.errors import PayloadRefused
-from dlq_console.hub.desk import check_snooze, wanted_assignment
+from dlq_console.hub.desk import check_due, check_snooze, wanted_assignment
 from dlq_console.store import desk
 from dlq_console.store.bulk.runs import DESK_ACTIONS
 from dlq_console.store.people.roles import Permission
@@ -45,6 +45,7 @@ def check_arguments(store: Store, action: str, given: Arguments | None) -> dict[
 
 def _assign(store: Store, given: Arguments) -> dict[str, Any]:
     wanted = wanted_assignment(given["to"], _moment(given.get("due"), "due"))
+    check_due(wanted.due_at)
     reassign = given.get("reassign", False)
     if not isinstance(reassign, bool):
         raise PayloadRefused("reassign: write true or false.")

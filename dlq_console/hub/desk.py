@@ -59,6 +59,7 @@ def assign(
         if change is None:
             raise EventNotFound
         _check_seen(change, seen)
+        check_due(wanted.due_at, kept=change.before.due_at)
     return change
 
 
@@ -162,6 +163,7 @@ def assign_group(
         if change is None:
             raise _no_group(fingerprint)
         _check_seen(change, seen)
+        check_due(wanted.due_at, kept=change.before.due_at)
     return change
 
 
@@ -218,6 +220,18 @@ def check_sight(store: Store, name: str | None, account: str) -> None:
     """
     if name is not None and not desk.sees_account(store, name, account):
         raise PayloadRefused(f"to: {name} may not see the account {account}; choose another person.")
+
+
+def check_due(due: datetime | None, *, kept: datetime | None = None) -> None:
+    """Refuse a time to be done by that has passed already. One that stands there anyway may be kept, to the minute.
+
+    Raises:
+        PayloadRefused: it lies behind.
+    """
+    if due is None or due > utc_now():
+        return
+    if kept is None or abs(due - kept) >= timedelta(minutes=1):
+        raise PayloadRefused("due: it must lie ahead.")
 
 
 def check_snooze(until: datetime | None) -> None:

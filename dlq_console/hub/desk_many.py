@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from dlq_console.hub.actions import clean_actor
-from dlq_console.hub.desk import check_sight, check_snooze, wanted_assignment
+from dlq_console.hub.desk import check_due, check_sight, check_snooze, wanted_assignment
 from dlq_console.store import desk, queries
 from dlq_console.store.desk import Change
 from dlq_console.store.events import EventSummary
@@ -32,6 +32,14 @@ class Found:
     def ids(self) -> list[int]:
         """Their ids."""
         return [event.id for event in self.events]
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """For how many events an assignment was new, and how many stayed with somebody else."""
+
+    new: int
+    kept: int
 
 
 def chosen(store: Store, event_ids: Sequence[int], *, accounts: Accounts = None) -> Found:
@@ -66,8 +74,8 @@ def assign(
     due: datetime | None = None,
     reassign: bool = False,
     actor: str,
-) -> int:
-    """Let somebody see to events, or nobody; returns for how many that is new.
+) -> Assigned:
+    """Let somebody see to events, or nobody.
 
     What somebody else sees to is left with them, unless `reassign` is given, or nobody is meant.
 
@@ -76,14 +84,18 @@ def assign(
     """
     who, wanted = clean_actor(actor), wanted_assignment(to, due)
     name = wanted.assignee
+    check_due(wanted.due_at)
     for account in sorted({event.account for event in found.events}):
         check_sight(store, name, account)
     with store.write() as connection:
         ids = found.ids
+        if name is not None:
+            desk.accounts_of(store, connection, name)
         if name is not None and not reassign:
             held = desk.held_by(store, connection, ids)
             ids = [event_id for event_id in ids if held.get(event_id) in (None, name)]
-        return _new(desk.assign(store, connection, ids, wanted, actor=who))
+        new = _new(desk.assign(store, connection, ids, wanted, actor=who))
+    return Assigned(new, len(found.ids) - len(ids))
 
 
 def tag(store: Store, found: Found, *, add: Iterable[str], remove: Iterable[str], actor: str) -> int:

@@ -6,6 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+#: When Redis hands a message out again that nobody acknowledged, in seconds. The shortest of all programs on one
+#: Redis counts for all of them. A second delivery is harmless: the claim refuses it.
+VISIBILITY_TIMEOUT = 3600
+
 
 @dataclass(frozen=True, slots=True)
 class Message:

@@ -11,6 +11,7 @@ from dlq_console.hub.policy import is_number
 from dlq_console.resilience.breaker.record import BLANK, Position
 from dlq_console.store import acts, door_acts, doors
 from dlq_console.store.doors import Act, Door
+from dlq_console.store.internal import check_account_name
 from dlq_console.store.keys import MAX_ACCOUNT, check_text
 from dlq_console.store.scope_names import Scope, account_scope, named_scope, provider_scope
 from dlq_console.store.store import Store
@@ -86,7 +87,7 @@ def force_circuit(
     check_span(seconds)
     who, why = clean_actor(actor), clean_note(note)
     act = door_acts.forced(position, actor=who, note=why or "", seconds=seconds)
-    _do(store, circuit_scope(name), act, position, who, why)
+    _do(store, circuit_scope(store, name), act, position, who, why)
 
 
 def check_span(seconds: float | None) -> None:
@@ -114,7 +115,7 @@ def reset_circuit(store: Store, name: str, *, actor: str, note: str | None = Non
         lifted = replace(door, provider_until=None, provider_reason=None)
         return door_acts.circuit_reset(actor=who, note=why or "")(lifted, now)
 
-    _do(store, circuit_scope(name), reset, "reset_breaker", who, why)
+    _do(store, circuit_scope(store, name), reset, "reset_breaker", who, why)
 
 
 def circuits(store: Store) -> list[tuple[Door, float]]:
@@ -128,7 +129,7 @@ def circuit(store: Store, name: str) -> tuple[Door, float]:
     Raises:
         PayloadRefused: that is no name.
     """
-    return doors.read(store, circuit_scope(name))
+    return doors.read(store, circuit_scope(store, name))
 
 
 def every_door(store: Store) -> list[tuple[Door, float]]:
@@ -151,17 +152,24 @@ def account_name(name: str) -> str:
     Raises:
         PayloadRefused: that is no name.
     """
-    return check_text(name, "account", max_length=MAX_ACCOUNT)
+    return check_account_name(name)
 
 
-def circuit_scope(name: str) -> Scope:
+def circuit_scope(store: Store, name: str) -> Scope:
     """The scope of a circuit by its name: an account, or `<account>/<kind>` with "/" and "%" of the account escaped.
+
+    An account whose own name has a "/" is found by that, as lists show it, where nothing else is called so.
 
     Raises:
         PayloadRefused: that is no name.
     """
     text = check_text(name, "breaker", max_length=3 * MAX_ACCOUNT)
-    return named_scope("method" if "/" in text else "account", text)
+    if "/" not in text:
+        return account_scope(text)
+    method = named_scope("method", text)
+    if doors.read(store, method)[0].is_new and not doors.read(store, account_scope(text))[0].is_new:
+        return account_scope(text)
+    return method
 
 
 def settle(store: Store) -> int:

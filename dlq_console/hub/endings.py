@@ -32,6 +32,7 @@ from dataclasses import dataclass, replace
 
 from dlq_console.classify import Call, Effect, Evidence, Phase, Reach, RuleSet, Verdict, VerdictClass
 from dlq_console.errors import OutcomeUnknown, PermanentError, RateLimited, StoreUnavailable, TransientError
+from dlq_console.hub.alert_endings import not_brought
 from dlq_console.hub.failures import failure, failure_of, judged, said_by_handler
 from dlq_console.hub.handlers import Registry
 from dlq_console.hub.policy import DEFAULT_POLICY, Policy
@@ -42,7 +43,7 @@ from dlq_console.store import keys, transitions
 from dlq_console.store.door_acts import NOTHING, answered_badly, asks_to_wait, paused
 from dlq_console.store.doors import DoorChange
 from dlq_console.store.events import Event
-from dlq_console.store.internal import PRECHECK
+from dlq_console.store.internal import ALERT, PRECHECK
 from dlq_console.store.limits import KindLimits
 from dlq_console.store.prechecks import UNKNOWN
 from dlq_console.store.scope_names import Scope, account_scope, method_scope, provider_scope
@@ -221,7 +222,7 @@ def timed_out(event: Event, policy: Policy) -> Ending:
     message = f"The run was stopped at its time limit of {policy.timeout:g} seconds."
     cause = failure("TimeLimitExceeded", message, verdict="transient")
     ending = in_doubt(cause, event, policy, proof=Proof(failed=1, error="TimeLimitExceeded"))
-    return precheck_ended(ending) if event.kind == PRECHECK else ending
+    return own_ending(event, ending)
 
 
 def died(event: Event, policy: Policy = DEFAULT_POLICY, *, how: str = "stopped answering") -> Ending:
@@ -229,7 +230,16 @@ def died(event: Event, policy: Policy = DEFAULT_POLICY, *, how: str = "stopped a
     message = f"The worker {how} while it was running this event (attempt {event.attempts} of {event.max_attempts})."
     lost = failure("WorkerDied", message, verdict="unknown")
     ending = in_doubt(lost, event, policy, last=Reason.ORPHANED, outcome=Outcome.LOST)
-    return precheck_ended(ending) if event.kind == PRECHECK else ending
+    return own_ending(event, ending)
+
+
+def own_ending(event: Event, ending: Ending) -> Ending:
+    """How a run ends that did not end by itself: as the ending says, unless the event is one of the hub's own."""
+    if event.kind == PRECHECK:
+        return precheck_ended(ending)
+    if event.kind == ALERT:
+        return not_brought(event, ending.failure.message if ending.failure else "It was stopped.")
+    return ending
 
 
 def precheck_ended(ending: Ending) -> Ending:

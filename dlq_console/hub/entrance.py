@@ -21,8 +21,8 @@ from dlq_console.hub.policy import DEFAULT_POLICY, Policy
 from dlq_console.resilience.tracing import traceparent
 from dlq_console.store import acts, ingest
 from dlq_console.store.ingest import Ingested, Intention
-from dlq_console.store.internal import check_kind_name
-from dlq_console.store.keys import MAX_ACCOUNT, MAX_ENTITY_ID, check_text
+from dlq_console.store.internal import check_account_name, check_kind_name
+from dlq_console.store.keys import MAX_ENTITY_ID, check_text
 from dlq_console.store.states import Status
 from dlq_console.store.store import Store
 
@@ -84,7 +84,7 @@ class Entrance:
         kind = check_kind_name(new.kind)
         policy = self._policy(kind)
         # As the store writes them, so that one account or number has one lane.
-        account = check_text(new.account, "account", max_length=MAX_ACCOUNT)
+        account = check_account_name(new.account)
         entity_id = check_text(new.entity_id, "entity_id", max_length=MAX_ENTITY_ID)
         ordering_key, lane, on_dead = ordering.place(
             policy, account, entity_id, ordering_key=new.ordering_key, serial=new.serial

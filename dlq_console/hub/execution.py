@@ -19,7 +19,8 @@ from typing import Any
 
 from dlq_console.clock import monotonic
 from dlq_console.errors import LeaseLost, StoreUnavailable
-from dlq_console.hub.endings import Kind, ending_of, own_circuit, precheck_ended, timed_out
+from dlq_console.hub.alerting import brought
+from dlq_console.hub.endings import Kind, ending_of, own_circuit, own_ending, timed_out
 from dlq_console.hub.failures import failure
 from dlq_console.hub.handlers import Handler, Registry, Run
 from dlq_console.hub.handlers import TimeLimitReached as TimeLimitReached
@@ -30,7 +31,7 @@ from dlq_console.hub.verification import completed, verified
 from dlq_console.resilience.tracing import continued, span
 from dlq_console.store import holding, kinds, transitions
 from dlq_console.store.events import Event
-from dlq_console.store.internal import PRECHECK
+from dlq_console.store.internal import ALERT, PRECHECK
 from dlq_console.store.states import Reason
 from dlq_console.store.store import Store
 from dlq_console.store.transitions import Ending
@@ -89,7 +90,7 @@ def run_claimed(
         raise
     except BaseException as error:  # noqa: BLE001 - also sys.exit and MemoryError: the worker lives on
         ending = ending_of(error, event, kind)
-        return finish(store, event, precheck_ended(ending) if event.kind == PRECHECK else ending)
+        return finish(store, event, own_ending(event, ending))
     return finish(store, event, ending)
 
 
@@ -119,6 +120,8 @@ def _ending(store: Store, handler: Handler, event: Event, kind: Kind, max_bytes:
     run = _run(store, event, handler)
     if event.kind == PRECHECK:
         return prechecked(store, event, run, kind)
+    if event.kind == ALERT:
+        return brought(event, kind.registry)
     if _asks_first(handler, event):
         return verified(handler, event, run, kind, max_bytes)
     ready = refreshed(store, handler, event, run, kind)

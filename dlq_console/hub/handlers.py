@@ -16,12 +16,13 @@ from typing import Any, TypeVar
 from dlq_console.classify import RuleSet
 from dlq_console.clock import monotonic
 from dlq_console.errors import ConfigurationError, LeaseLost, PayloadRefused
+from dlq_console.hub.channels import Channels
 from dlq_console.hub.limits import limits_of
 from dlq_console.hub.policy import Policy
 from dlq_console.hub.surroundings import around_coroutine, around_function
 from dlq_console.store import limits
 from dlq_console.store.events import Event
-from dlq_console.store.internal import PRECHECK, check_kind_name
+from dlq_console.store.internal import ALERT, PRECHECK, check_kind_name
 from dlq_console.store.kinds import PublishedKind
 from dlq_console.store.limits import KindLimits
 
@@ -127,11 +128,14 @@ def _call(function: HandlerFunction, wants_run: bool, event: Event, run: Run) ->
 
 
 def _built_in(_event: Event) -> None:
-    raise LookupError("What the hub does by itself is done in hub/prechecking.py.")
+    raise LookupError("What the hub does by itself is done in hub/prechecking.py and hub/alerting.py.")
 
 
-#: What workers run by themselves: only its policy counts. It is asked once, and changes nothing.
-BUILT_IN = Handler(PRECHECK, _built_in, Policy(max_attempts=1, timeout=30, writes=False), wants_run=False)
+#: What workers run by themselves: only its policy counts. How each ends is decided where it is done.
+BUILT_IN = {
+    kind: Handler(kind, _built_in, Policy(max_attempts=1, timeout=timeout, writes=False), wants_run=False)
+    for kind, timeout in ((PRECHECK, 30), (ALERT, 60))
+}
 
 
 class Registry:
@@ -146,6 +150,8 @@ class Registry:
         self.rules_path: Path | None = None
         #: The largest payload that a refresh may make, in bytes.
         self.payload_max_bytes = 256_000
+        #: Where messages of alerts go.
+        self.channels = Channels(dict)
 
     def register(self, kind: str, policy: Policy) -> Callable[[AnyHandler], AnyHandler]:
         """A decorator that makes a function the handler of `kind`.
@@ -238,7 +244,7 @@ class Registry:
 
     def get(self, kind: str) -> Handler | None:
         """The handler of `kind`; None where there is none."""
-        return BUILT_IN if kind == PRECHECK else self._handlers.get(kind)
+        return BUILT_IN.get(kind) or self._handlers.get(kind)
 
     def kinds(self) -> list[PublishedKind]:
         """What a worker publishes about its handlers.

@@ -165,8 +165,10 @@ class Policy:
         """The plain values that workers publish for producers and the console."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         values["retry_on"] = [error.__name__ for error in self.retry_on]
-        # Decided where the handler is; what others see is only that there is one.
+        # Decided where the handler is; others see that there is one, and how it is set.
         values["breaker"] = self.breaker is not None
+        if self.breaker is not None:
+            values["circuit"] = self.breaker.plain()
         values["columns"] = dict(self.columns)
         # Its limits stand in `max_running` and `timeout`.
         values["bulkhead"] = self.bulkhead is not None

@@ -7,6 +7,7 @@ from typing import Any
 from dlq_console.errors import EventNotFound, PayloadRefused
 from dlq_console.hub.actions import clean_actor, clean_note
 from dlq_console.hub.pointers import WHOLE, NoSuchPlace, value_at
+from dlq_console.redact import masked
 from dlq_console.store import acts, queries
 from dlq_console.store.canonical import decode_payload
 from dlq_console.store.store import Store
@@ -39,9 +40,12 @@ def reveal(store: Store, event_id: int, pointer: str = WHOLE, *, actor: str, not
         if text is None:
             raise EventNotFound(f"There is no event {event_id}; it may have been pruned.")
         try:
-            value = value_at(decode_payload(text, exact=True), pointer)
+            payload = decode_payload(text, exact=True)
+            value = value_at(payload, pointer)
         except NoSuchPlace:
             raise PayloadRefused("path: the payload has nothing at this place.") from None
+        if pointer != WHOLE and not _is_masked(payload, pointer, value):
+            raise PayloadRefused("path: nothing is masked at this place; the page shows it.")
         acts.record(
             store,
             connection,
@@ -52,3 +56,11 @@ def reveal(store: Store, event_id: int, pointer: str = WHOLE, *, actor: str, not
             note=reason,
         )
     return value
+
+
+def _is_masked(payload: Any, pointer: str, value: Any) -> bool:
+    """Whether a page would hide it, or something in it."""
+    try:
+        return bool(value_at(masked(payload), pointer) != value)
+    except NoSuchPlace:
+        return True

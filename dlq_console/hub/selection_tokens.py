@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import secrets
 from dataclasses import dataclass
 
@@ -76,6 +77,19 @@ def read(secret_key: str, token: str, actor: str) -> Previewed:
         accounts=None if accounts is None else tuple(accounts),
     )
     return Previewed(selection, content["action"], content["expected"])
+
+
+def seal(secret_key: str, token: str, number: int) -> str:
+    """What goes with a number that stood on the page of a preview, so that the start can trust it."""
+    said = f"{fingerprint(token)}:{number}"
+    return hmac.new(
+        f"dlq-console.bulk-number:{secret_key}".encode(), said.encode(), hashlib.sha256
+    ).hexdigest()
+
+
+def is_sealed(secret_key: str, token: str, number: int, sealed: str) -> bool:
+    """Whether this number stood on the page that handed out this token."""
+    return hmac.compare_digest(seal(secret_key, token, number).encode(), sealed.encode())
 
 
 def fingerprint(token: str) -> str:

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from dlq_console.errors import EventNotFound, StoreUnavailable
 from dlq_console.hub.actions import clean_actor, clean_note
 from dlq_console.hub.door_figures import circuit_figures, moment
 from dlq_console.hub.doors import check_span, circuits
-from dlq_console.resilience import CircuitBreaker, SharedState
+from dlq_console.resilience import CircuitBreaker, CircuitBreakerConfig, SharedState
 from dlq_console.resilience.breaker import BreakerRecord
-from dlq_console.resilience.breaker.record import BLANK, Position
+from dlq_console.resilience.breaker.record import BLANK, HISTORY, Position
 from dlq_console.resilience.bulkhead import BulkheadRecord
 from dlq_console.resilience.figures import Shown, read_breaker, read_figures
 from dlq_console.resilience.leases import settled
@@ -25,6 +26,11 @@ from dlq_console.store import acts, snapshots
 from dlq_console.store.snapshots import Snapshot
 from dlq_console.store.store import Store
 
+#: How circuits are set, by service.
+BreakerSettings = Mapping[str, CircuitBreakerConfig]
+#: Changes of a service's circuit that are kept.
+KEPT_CHANGES = HISTORY
+NO_SETTINGS: BreakerSettings = MappingProxyType({})
 #: Begins the name of a service's circuit where it would otherwise be that of an account.
 PREFIX = "service:"
 #: The readings in which a step keeps them.
@@ -39,23 +45,27 @@ class ServiceFigures:
     bulkheads: Mapping[str, Any]
 
 
-def read_services(state: SharedState) -> ServiceFigures:
+def read_services(state: SharedState, settings: BreakerSettings = NO_SETTINGS) -> ServiceFigures:
     """What stands in the shared state now.
+
+    Args:
+        state: where guards keep it.
+        settings: how circuits are set, by service, where that stands outside the code (DLQ_SERVICES).
 
     Raises:
         StoreUnavailable: it cannot be reached.
     """
     found = read_figures(state)
     return ServiceFigures(
-        {name: _circuit(shown, found.now) for name, shown in found.breakers.items()},
+        {name: _circuit(shown, found.now, settings.get(name)) for name, shown in found.breakers.items()},
         {name: _room(shown, found.now) for name, shown in found.bulkheads.items()},
     )
 
 
-def _circuit(shown: Shown[BreakerRecord], now: float) -> dict[str, Any]:
+def _circuit(shown: Shown[BreakerRecord], now: float, config: CircuitBreakerConfig | None) -> dict[str, Any]:
     return {
         "scope": "service",
-        **circuit_figures(shown.record, now),
+        **circuit_figures(shown.record, now, None if config is None else config.plain()),
         "counts": dict(shown.counts),
         "degraded": False,
     }
@@ -76,13 +86,15 @@ def _room(shown: Shown[BulkheadRecord], now: float) -> dict[str, Any]:
     }
 
 
-def service_breaker(state: SharedState, service: str) -> dict[str, Any]:
+def service_breaker(
+    state: SharedState, service: str, settings: BreakerSettings = NO_SETTINGS
+) -> dict[str, Any]:
     """The circuit of one service as it stands now.
 
     Raises:
         StoreUnavailable: the state cannot be reached.
     """
-    return _circuit(read_breaker(state, service) or Shown(BLANK, {}), state.now())
+    return _circuit(read_breaker(state, service) or Shown(BLANK, {}), state.now(), settings.get(service))
 
 
 # Together with the hub's
@@ -126,6 +138,7 @@ def force(
     actor: str,
     note: str | None = None,
     seconds: float | None = None,
+    settings: BreakerSettings = NO_SETTINGS,
 ) -> None:
     """Hold the circuit of a service open or closed, whatever its calls say.
 
@@ -141,10 +154,18 @@ def force(
     hold = breaker.force_open if position is Position.FORCED_OPEN else breaker.force_closed
     hold(actor=who, note=why or "", seconds=seconds)
     _record(store, who, position, service, why, before=before, after=breaker.state)
-    take_snapshot(store, state)
+    take_snapshot(store, state, settings)
 
 
-def reset(store: Store, state: SharedState, service: str, *, actor: str, note: str | None = None) -> None:
+def reset(
+    store: Store,
+    state: SharedState,
+    service: str,
+    *,
+    actor: str,
+    note: str | None = None,
+    settings: BreakerSettings = NO_SETTINGS,
+) -> None:
     """Close the circuit of a service, and end what a person had decided about it.
 
     Raises:
@@ -159,7 +180,7 @@ def reset(store: Store, state: SharedState, service: str, *, actor: str, note: s
     before = breaker.state
     breaker.reset(actor=who, note=why or "")
     _record(store, who, "reset_breaker", service, why, before=before, after=breaker.state)
-    take_snapshot(store, state)
+    take_snapshot(store, state, settings)
 
 
 def _record(
@@ -182,10 +203,10 @@ def _record(
 # As they were read last
 
 
-def take_snapshot(store: Store, state: SharedState) -> int:
+def take_snapshot(store: Store, state: SharedState, settings: BreakerSettings = NO_SETTINGS) -> int:
     """Write down circuits and bulkheads of services for the pages; returns how many have changed."""
     try:
-        found = read_services(state)
+        found = read_services(state, settings)
     except StoreUnavailable as error:
         for reading in (BREAKERS, BULKHEADS):
             snapshots.keep_away(store, reading, error.message)

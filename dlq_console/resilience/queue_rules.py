@@ -55,10 +55,12 @@ class QueueRecord:
     Attributes:
         items: oldest first, those under way included.
         finished: ids of what was done lately, and when.
+        max_size: how many items it may hold, as whoever put one in last has said.
     """
 
     items: tuple[Item, ...] = ()
     finished: Mapping[str, float] | None = None
+    max_size: int | None = None
 
 
 BLANK = QueueRecord()
@@ -107,7 +109,9 @@ def push(
     if size >= max_size:
         return unchanged(Pushed(accepted=False, new=False, size=size))
     items = (*record.items, Item(id_, value, now))
-    return _kept(Pushed(accepted=True, new=True, size=size + 1), replace(record, items=items))
+    return _kept(
+        Pushed(accepted=True, new=True, size=size + 1), replace(record, items=items, max_size=max_size)
+    )
 
 
 def take(
@@ -136,7 +140,7 @@ def finish(record: QueueRecord | None, now: float, *, token: str) -> Change[Queu
         return unchanged(False)
     items = tuple(each for each in record.items if each.id != item.id)
     finished = {id_: at for id_, at in (record.finished or {}).items() if at > now - FINISHED_FOR}
-    return _kept(True, QueueRecord(items, {**finished, item.id: now}))
+    return _kept(True, replace(record, items=items, finished={**finished, item.id: now}))
 
 
 def put_back(
@@ -250,7 +254,7 @@ def decode(text: str) -> QueueRecord:
             Item(**{**each, "lease": None if each["lease"] is None else Lease(**each["lease"])})
             for each in values["items"]
         )
-        return QueueRecord(items, values["finished"])
+        return QueueRecord(items, values["finished"], values.get("max_size"))
     except (TypeError, KeyError) as error:
         raise ValueError("the record of a queue is damaged") from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dlq_console.store.internal import OWN_ACCOUNT
 from dlq_console.store.queries.distinct import distinct_sql
 from dlq_console.store.store import Store
 
@@ -22,8 +23,9 @@ SELECT a.name, {_SERIAL} AS serial
 FROM ({distinct_sql("account, priority, next_run_at", "status IN ('pending', 'failed')", MOST)}) AS a ORDER BY a.name
 """
 
+# Sorted as an index is, so that an account without an event is not looked for in all of them.
 KNOWN = """
-SELECT (EXISTS (SELECT 1 FROM {event} e WHERE e.account = :account)
+SELECT ((SELECT e.id FROM {event} e WHERE e.account = :account ORDER BY e.account, e.id LIMIT 1) IS NOT NULL
     OR EXISTS (SELECT 1 FROM {scope} s WHERE s.type = 'account' AND s.name = :account))
     AND (CAST(:kind AS text) IS NULL OR EXISTS (SELECT 1 FROM {kind} k WHERE k.name = CAST(:kind AS text))
         OR EXISTS (SELECT 1 FROM {scope} s WHERE s.type = 'method' AND s.account = :account AND s.kind = CAST(:kind AS text)))
@@ -47,7 +49,7 @@ def waiting_accounts(store: Store) -> list[WaitingAccount]:
     """The accounts of events that wait to be run, by name: a look-up or two in an index for each."""
     with store.read() as connection:
         rows = connection.execute(store.statement(WAITING)).all()
-    return [WaitingAccount(row.name, bool(row.serial)) for row in rows]
+    return [WaitingAccount(row.name, bool(row.serial)) for row in rows if row.name != OWN_ACCOUNT]
 
 
 def last_with_own_queue(store: Store, most: int) -> str | None:

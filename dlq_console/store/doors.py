@@ -44,6 +44,7 @@ ALL = f"{_SEVERAL} 1 = 1 {_ORDER}"
 EVENTFUL = f"""
 {_SEVERAL} s.closed_until > {{now}} OR s.provider_until IS NOT NULL OR s.circuit IS NOT NULL {_ORDER}
 """
+LIMITS = "SELECT s.name, s.max_running FROM {scope} s WHERE s.type = 'account' AND s.max_running IS NOT NULL"
 OF_ACCOUNT = f"{_SEVERAL} s.account = :account {_ORDER}"
 CREATE = """
 INSERT INTO {scope} (type, name, account, kind, created_at, updated_at)
@@ -242,6 +243,12 @@ def read_all(store: Store) -> list[tuple[Door, float]]:
 def read_eventful(store: Store) -> list[tuple[Door, float]]:
     """Those that may be closed, come back from a closing, or have a circuit that tells anything."""
     return _read(store, EVENTFUL)
+
+
+def set_limits(store: Store) -> dict[str, int]:
+    """How many events may run at once, of the accounts for which that was set."""
+    with store.read() as connection:
+        return {row.name: row.max_running for row in connection.execute(store.statement(LIMITS))}
 
 
 def read_of_account(store: Store, account: str) -> list[tuple[Door, float]]:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dlq_console.errors import PayloadRefused
-from dlq_console.store.keys import MAX_KIND, check_text
+from dlq_console.store.keys import MAX_ACCOUNT, MAX_KIND, check_text
 
 #: With what the names of such kinds begin; nobody else may use one.
 PREFIX = "dlq."
 #: Asks the outside system whether a dead event would pass now.
 PRECHECK = f"{PREFIX}precheck"
-#: SQL: a condition on rows of events that leaves them out. As an equation, so that it costs next to nothing.
-NOT_INTERNAL = f"kind <> '{PRECHECK}'"
+#: Brings a message of an alert to a channel.
+ALERT = f"{PREFIX}alert"
+#: All of them.
+INTERNAL = (PRECHECK, ALERT)
+#: SQL: a condition on rows of events that leaves them out. Compared by whole names, so that it costs next to nothing.
+NOT_INTERNAL = f"kind NOT IN ({', '.join(repr(kind) for kind in INTERNAL)})"
+#: The account of those that belong to nobody's; no list of accounts shows it, and nobody else may use it.
+OWN_ACCOUNT = f"{PREFIX}alerts"
 
 
 def check_kind_name(kind: object) -> str:
@@ -24,4 +30,16 @@ def check_kind_name(kind: object) -> str:
         raise PayloadRefused(
             f"kind: names that begin with {PREFIX} are kept for the hub itself; choose another."
         )
+    return name
+
+
+def check_account_name(account: object) -> str:
+    """The name of an account as it is stored.
+
+    Raises:
+        PayloadRefused: it is no name, or the hub's own.
+    """
+    name = check_text(account, "account", max_length=MAX_ACCOUNT)
+    if name == OWN_ACCOUNT:
+        raise PayloadRefused(f"account: {OWN_ACCOUNT} is kept for the hub itself; choose another name.")
     return name

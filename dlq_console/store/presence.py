@@ -7,8 +7,12 @@ import os
 import secrets
 import socket
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from importlib.metadata import version
+from typing import Any
 
+from dlq_console.store.events import read_time
 from dlq_console.store.store import Store
 
 #: A worker that was silent for longer counts as gone, in seconds.
@@ -20,11 +24,63 @@ VALUES (:id, :mode, :host, :pid, :version, :slots, :accounts, 'running', {now}, 
 """
 BEAT = "UPDATE {worker} SET heartbeat_at = {now}, state = :state WHERE id = :id"
 LEAVE = "DELETE FROM {worker} WHERE id = :id"
+#: All that have not been forgotten, with how many events each runs.
+WORKERS = f"""
+SELECT w.id, w.mode, w.host, w.pid, w.version, w.slots, w.accounts, w.state, w.started_at, w.heartbeat_at,
+    w.heartbeat_at > {{now}} - {{interval[{DEAD_AFTER}]}} AS alive, coalesce(r.running, 0) AS running
+FROM {{worker}} w LEFT JOIN (
+    SELECT lease_owner, count(*) AS running FROM {{event}}
+    WHERE status = 'running' AND lease_until IS NOT NULL GROUP BY lease_owner
+) AS r ON r.lease_owner = w.id
+ORDER BY w.id LIMIT :most
+"""
 FORGET = "DELETE FROM {worker} WHERE heartbeat_at < {now} - {interval[86400]}"
 
 #: SQL for how many events all living workers together can run at once; 0 where none has announced itself.
 SLOTS = f"(SELECT coalesce(sum(w.slots), 0) FROM {{worker}} w WHERE w.heartbeat_at > {{now}} - {{interval[{DEAD_AFTER}]}})"
 COUNT_SLOTS = f"SELECT {SLOTS}"
+#: Most workers that are told of.
+MOST_WORKERS = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """One worker, as it told last; the names are explained in `health/values.py`."""
+
+    worker: str
+    mode: str
+    host: str
+    pid: int
+    version: str
+    slots: int
+    accounts: tuple[str, ...] | None
+    state: str
+    started_at: datetime
+    heartbeat_at: datetime
+    alive: bool
+    running: int
+
+
+def every_worker(store: Store) -> list[Worker]:
+    """All that have not been forgotten, living or not, by their ids."""
+    with store.read() as connection:
+        rows = connection.execute(store.statement(WORKERS), {"most": MOST_WORKERS}).mappings().all()
+    return [_worker(row) for row in rows]
+
+
+def _worker(row: Any) -> Worker:
+    started, beaten = read_time(row["started_at"]), read_time(row["heartbeat_at"])
+    assert started is not None  # noqa: S101 - for the type checker; both columns are never empty
+    assert beaten is not None  # noqa: S101 - as above
+    accounts = row["accounts"]
+    return Worker(
+        worker=row["id"],
+        accounts=None if accounts is None else tuple(json.loads(accounts)),
+        started_at=started,
+        heartbeat_at=beaten,
+        alive=bool(row["alive"]),
+        **{name: row[name] for name in ("mode", "host", "pid", "version", "slots", "state", "running")},
+    )
 
 
 def new_worker_id() -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +19,10 @@ from dlq_console.store.store import Store
 
 KNOWN = "SELECT name, value FROM {snapshot} WHERE reading = :reading AND name <> ''"
 READ = "SELECT name, value, changed_at, {now} AS now FROM {snapshot} WHERE reading = :reading ORDER BY name"
+#: Two readings as they are kept, at one moment.
+BOTH = (
+    "SELECT reading, name, value, changed_at, {now} AS now FROM {snapshot} WHERE reading IN (:first, :second)"
+)
 KEEP = """
 INSERT INTO {snapshot} (reading, name, value, changed_at) VALUES (:reading, :name, :value, {now})
 ON CONFLICT (reading, name) DO UPDATE SET value = excluded.value, changed_at = excluded.changed_at
@@ -31,6 +35,7 @@ NOT_TAKEN = """
 INSERT INTO {snapshot} (reading, name, value, changed_at) VALUES (:reading, '', :value, {now})
 ON CONFLICT (reading, name) DO UPDATE SET value = excluded.value
 """
+TAKEN_AT = "SELECT changed_at, {now} AS now FROM {snapshot} WHERE reading = :reading AND name = ''"
 DROP = "DELETE FROM {snapshot} WHERE reading = :reading AND name = :name"
 
 
@@ -43,12 +48,14 @@ class Snapshot:
         taken_at: when it could last be taken; None: never.
         age: seconds since then.
         away: why nothing newer could be read; None where it could.
+        changed_at: when each value was written last, by name.
     """
 
     values: Mapping[str, Any]
     taken_at: datetime | None = None
     age: float = math.inf
     away: str | None = None
+    changed_at: Mapping[str, datetime] = field(default_factory=dict)
 
     @property
     def is_stale(self) -> bool:
@@ -57,6 +64,23 @@ class Snapshot:
 
 
 NOTHING = Snapshot({})
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """A reading as it is kept, for who reads it often and parses only what has changed.
+
+    Attributes:
+        values: JSON texts by name.
+        changed_at: when any of them changed last; None where there is none.
+        taken_at: when it could last be taken; None: never.
+        age: seconds since then.
+    """
+
+    values: Mapping[str, str]
+    changed_at: datetime | None = None
+    taken_at: datetime | None = None
+    age: float = math.inf
 
 
 def keep(store: Store, reading: str, values: Mapping[str, Any]) -> int:
@@ -98,4 +122,40 @@ def look(store: Store, reading: str) -> Snapshot:
     taken_at, now = read_time(own.changed_at), read_time(own.now)
     assert taken_at is not None  # noqa: S101 - for the type checker; both columns are never empty
     assert now is not None  # noqa: S101 - as above
-    return Snapshot(values, taken_at, (now - taken_at).total_seconds(), away)
+    changed = {row.name: at for row in rows if row.name and (at := read_time(row.changed_at))}
+    return Snapshot(values, taken_at, (now - taken_at).total_seconds(), away, changed)
+
+
+def age(store: Store, reading: str) -> float | None:
+    """Seconds since a reading was taken last; None: never. Costs one row, however many values it has."""
+    with store.read() as connection:
+        row = connection.execute(store.statement(TAKEN_AT), {"reading": reading}).first()
+    taken_at, now = (read_time(row.changed_at), read_time(row.now)) if row else (None, None)
+    return (now - taken_at).total_seconds() if now and taken_at else None
+
+
+def both(store: Store, first: str, second: str) -> tuple[Texts, Texts]:
+    """Two readings as they were taken last, by one statement."""
+    with store.read() as connection:
+        rows = connection.execute(store.statement(BOTH), {"first": first, "second": second}).all()
+    return _texts(rows, first), _texts(rows, second)
+
+
+def _texts(rows: Sequence[Any], reading: str) -> Texts:
+    values: dict[str, str] = {}
+    taken = changed = told_now = None
+    # One pass over plain values: there may be thousands, every second.
+    for of, name, value, changed_at, now in rows:
+        if of != reading:
+            continue
+        if name:
+            values[name] = value
+            changed = changed_at if changed is None or changed_at > changed else changed
+        else:
+            taken, told_now = changed_at, now
+    if taken is None:
+        return Texts({})
+    taken_at, moment = read_time(taken), read_time(told_now)
+    assert taken_at is not None  # noqa: S101 - for the type checker; both columns are never empty
+    assert moment is not None  # noqa: S101 - as above
+    return Texts(values, read_time(changed), taken_at, (moment - taken_at).total_seconds())

@@ -58,6 +58,12 @@ _ACTS: dict[str, LazyString] = {
     "disable_user": lazy_gettext("user disabled"),
     "add_token": lazy_gettext("token added"),
     "revoke_token": lazy_gettext("token revoked"),
+    "add_embed": lazy_gettext("status frame added"),
+    "pause_embed": lazy_gettext("status frame paused"),
+    "resume_embed": lazy_gettext("status frame resumed"),
+    "renew_embed": lazy_gettext("status frame renewed"),
+    "rotate_embed": lazy_gettext("status frame with a new address"),
+    "revoke_embed": lazy_gettext("status frame revoked"),
 }
 #: Every act that has a name here, whether anybody has ever done it or not.
 KNOWN_ACTS = tuple(map(str, _ACTS))
@@ -81,6 +87,7 @@ _SUBJECTS: dict[str, LazyString | str] = {
     "view": "%(name)s",
     "user": "%(name)s",
     "token": "%(name)s",
+    "embed": "%(name)s",
     "service": lazy_gettext("service %(name)s"),
     "node": lazy_gettext("call %(name)s"),
 }

@@ -34,6 +34,10 @@ _TIMES = ("from", "to", "at")
 Parameters = MultiDict[str, str]
 
 
+class HalfAsked(FilterError):
+    """A field of the payload without its value, or a value without its field: left out, more would match than is meant."""
+
+
 def asked(
     parameters: MultiDict[str, str] | None = None, *, beside: AbstractSet[str] = frozenset()
 ) -> EventFilter:
@@ -76,7 +80,9 @@ def _as_the_api_has_them(given: MultiDict[str, str]) -> Parameters:
     for name in _TIMES:
         parameters.setlist(name, [_with_zone(value) for value in parameters.getlist(name)])
     path, value = parameters.pop(PATH_FIELD, "").strip(), parameters.pop(VALUE_FIELD, "")
-    if path and value:
+    if bool(path) != bool(value):
+        raise HalfAsked("payload: a field and its value belong together; fill in both, or neither.")
+    if path:
         parameters[f"{PAYLOAD}{path}"] = value
     return parameters
 

@@ -21,6 +21,8 @@ _HASH_DIGITS = 12
 _WORTH_IT = 0.9
 _FOREVER = "public, max-age=31536000, immutable"
 _EXTENSION = "dlq_console_assets"
+#: What a status frame loads, which in a sandbox has no origin, and what the page around it may load.
+_FOR_FRAMES = frozenset({"css/tokens.css", "css/embed.css", "js/embed.js", "js/embed-height.js"})
 
 assets = Blueprint("assets", __name__)
 
@@ -63,6 +65,8 @@ def serve(version: str, name: str) -> Response:
             response.content_encoding = "gzip"
             # Other bytes are another thing to whoever keeps them.
             response.set_etag(f"{asset.version}-gzip")
+    if name in _FOR_FRAMES:
+        response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
     response.headers["Cache-Control"] = _FOREVER if version == asset.version else "no-cache"
     response.make_conditional(request)
     return response

@@ -99,7 +99,11 @@ def start() -> AnyResponse:
     if refused is not None:
         return refused
     form = bulk_form.written()
-    number = request.form.get("number", 0, type=int)
+    number = bulk_form.seen_number()
+    if number is None:
+        form.typed = ""
+        detail = "number: it is not the one that the preview has shown."
+        return bulk_preview.show(selected, action, form=form, status=422, detail=detail)
     terms = bulk_form.check(form, action, number)
     if form.wrong:
         return bulk_preview.show(selected, action, form=form, status=422)

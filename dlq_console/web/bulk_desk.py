@@ -77,21 +77,34 @@ def act(selected: Selected, action: str) -> AnyResponse:
     try:
         if found.more:
             return redirect(url_for("bulk.show", run_id=_begin(action, selected)), 303)
-        number = _do(action, found)
+        number, kept = _do(action, found)
     except PayloadRefused as error:
         return show(selected, action, status=422, detail=error.message)
     except (ValueError, OverflowError):
         return show(selected, action, status=422, wrong=gettext("This is no time."))
-    flash(
-        ngettext(
-            "Done: %(count)s event is changed.",
-            "Done: %(count)s events are changed.",
-            number,
-            count=display.current().number(number),
-        ),
-        _DONE,
-    )
+    flash(_told(number, kept), _DONE)
     return redirect(selected.back, 303)
+
+
+def _told(number: int, kept: int) -> str:
+    """What was done, and what was left with somebody else."""
+    shown = display.current()
+    changed = ngettext(
+        "Done: %(count)s event is changed.",
+        "Done: %(count)s events are changed.",
+        number,
+        count=shown.number(number),
+    )
+    if not kept:
+        return changed
+    stayed = ngettext(
+        "%(count)s stayed with somebody else; to assign it too, tick “%(box)s”.",
+        "%(count)s stayed with somebody else; to assign them too, tick “%(box)s”.",
+        kept,
+        count=shown.number(kept),
+        box=gettext("Also those that somebody else sees to"),
+    )
+    return f"{changed} {stayed}"
 
 
 def done() -> str:
@@ -131,15 +144,17 @@ def _is_of_dead_letters(selected: Selected) -> bool:
     return flt is not None and (selected.page == DEAD_LETTERS or flt.status == (Status.DEAD,))
 
 
-def _do(action: str, found: Found) -> int:
+def _do(action: str, found: Found) -> tuple[int, int]:
+    """For how many that is new, and how many stayed with somebody else."""
     actor, arguments = demand(action).name, _arguments(action)
     match action:
         case Permission.ASSIGN:
-            return desk_many.assign(store(), found, **arguments, actor=actor)
+            done = desk_many.assign(store(), found, **arguments, actor=actor)
+            return done.new, done.kept
         case Permission.TAG:
             remove = _tags(request.form.get("remove", ""))
-            return desk_many.tag(store(), found, add=arguments["tags"], remove=remove, actor=actor)
-    return desk_many.snooze(store(), found, **arguments, actor=actor)
+            return desk_many.tag(store(), found, add=arguments["tags"], remove=remove, actor=actor), 0
+    return desk_many.snooze(store(), found, **arguments, actor=actor), 0
 
 
 def _begin(action: str, selected: Selected) -> int:

@@ -14,10 +14,12 @@ from dlq_console.errors import PayloadRefused
 from dlq_console.hub.actions import NOTE_LIMIT
 from dlq_console.hub.bulk import NOTE_ABOVE
 from dlq_console.hub.bulk_terms import FASTEST, LARGEST_WINDOW, STOP_SHARE, WINDOW
+from dlq_console.hub.selection_tokens import is_sealed, seal
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.states import Action
 from dlq_console.web import display
 from dlq_console.web.asking import DEAD_LETTERS, asked, for_page
+from dlq_console.web.hub import hub
 from dlq_console.web.lists import page_address
 from dlq_console.web.surroundings import PAGES
 
@@ -28,7 +30,7 @@ TYPED_ABOVE = 100
 _BESIDE = frozenset(
     {
         "action", "add", "all", "canary", "csrf_token", "event", "events", "list", "note", "number", "person", "rate",
-        "reassign", "remove", "selection_token", "stop_share", "typed", "until", "window",
+        "reassign", "remove", "seal", "selection_token", "stop_share", "typed", "until", "window",
     }
 )  # fmt: skip
 
@@ -135,6 +137,27 @@ def written() -> TermsForm:
         rate=sent.get("rate", ""),
         window=sent.get("window", ""),
     )
+
+
+def seen_number() -> int | None:
+    """How many the page showed that this form came from; None where the page has shown another number or none.
+
+    The number is what has to be typed, so one that a form makes up must not count.
+    """
+    text, token = request.form.get("number", ""), request.form.get("selection_token", "")
+    if not _ID.fullmatch(text):
+        return None
+    sealed = request.form.get("seal", "")
+    return int(text) if is_sealed(_secret_key(), token, int(text), sealed) else None
+
+
+def seal_of(number: int, token: str) -> str:
+    """What the form sends along so that `seen_number` believes it."""
+    return seal(_secret_key(), token, number)
+
+
+def _secret_key() -> str:
+    return hub().settings.secret_key or "none"
 
 
 def needs_note(action: str, number: int) -> bool:

@@ -18,7 +18,7 @@ from dlq_console.store.states import Action, Status
 from dlq_console.web import bulk_words, display
 from dlq_console.web.auth import demand, person
 from dlq_console.web.beside import beside, cut
-from dlq_console.web.bulk_form import TYPED_ABOVE, Selected, TermsForm, needs_note, suggested
+from dlq_console.web.bulk_form import TYPED_ABOVE, Selected, TermsForm, needs_note, seal_of, suggested
 from dlq_console.web.errors import Link, Problem, answer
 from dlq_console.web.hub import hub
 from dlq_console.web.lists import page_address
@@ -59,6 +59,7 @@ class Figures:
     splits: list[tuple[str, list[PartShown]]]
     rows: list[Row]
     token: str
+    seal: str
 
 
 def show(
@@ -101,6 +102,7 @@ def look(selected: Selected, action: str) -> Figures:
         splits=_splits(preview, selected),
         rows=_sample(preview),
         token=preview.selection_token or "",
+        seal=seal_of(number, preview.selection_token or ""),
     )
 
 

@@ -116,9 +116,11 @@ def assigned(address: str, change: Change[Assignment]) -> Undo | None:
     if not change.happened:
         return None
     before, after = change.before, change.after
+    # As with a snooze, a time that has passed is not set anew.
+    ahead = before.due_at if before.due_at and before.due_at > display.current().now else None
     fields = {
         "to": before.assignee or "",
-        "due": before.due_at.isoformat() if before.due_at else "",
+        "due": ahead.isoformat() if ahead else "",
         "seen": after.assignee or "",
     }
     return Undo(assigned_sentence(after.assignee), address, fields)

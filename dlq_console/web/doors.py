@@ -91,8 +91,13 @@ def overview_parts(
         "kinds": Part.of(view.kinds, start["kinds"]),
         "closed_accounts": shut,
         "may_pause": people.may(asking, Permission.PAUSE_ACCOUNT),
-        "pauses": [(minutes, _pause_word(minutes)) for minutes in PAUSES],
+        "pauses": pauses(),
     }
+
+
+def pauses() -> list[tuple[int, str]]:
+    """For how long an account may be paused: minutes, and the same in words."""
+    return [(minutes, _pause_word(minutes)) for minutes in PAUSES]
 
 
 def resumes(event: EventSummary) -> bool:

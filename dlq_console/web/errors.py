@@ -16,6 +16,7 @@ from dlq_console.errors import ActionNotAllowed, EventNotFound, PayloadRefused, 
 from dlq_console.store.filters import FilterError
 from dlq_console.store.people import PeopleError
 from dlq_console.web import outages
+from dlq_console.web.asking import HalfAsked
 from dlq_console.web.auth import load_person
 
 
@@ -163,6 +164,8 @@ def _filter_wrong(error: FilterError) -> AnyResponse:
             "There is no filter “%(name)s”. Nothing was done or shown, because without it more would match than was asked for.",
             name=error.unknown,
         )
+    elif isinstance(error, HalfAsked):
+        sentence = gettext("A field of the payload and its value belong together: fill in both, or neither.")
     return answer(replace(problem(400, sentence=sentence, detail=error.message), link=link))
 
 

@@ -70,7 +70,16 @@ def _assignees(chosen: str) -> Choices:
 
 def _spans(chosen: str) -> Choices:
     spans = [*_SPANS, *([chosen] if chosen and chosen not in _SPANS else [])]
-    return [("", gettext("Any time")), *((span, gettext("the last %(span)s", span=span)) for span in spans)]
+    return [("", gettext("Any time")), *((span, _last(span)) for span in spans)]
+
+
+def _last(span: str) -> str:
+    match span:
+        case "1h":
+            return gettext("the last hour")
+        case "1d":
+            return gettext("the last day")
+    return gettext("the last %(span)s", span=span)
 
 
 def _snoozed(page: str) -> Choices:

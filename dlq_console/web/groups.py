@@ -19,13 +19,13 @@ from dlq_console.store.states import Status
 from dlq_console.web import answers, display
 from dlq_console.web.asking import DEAD_LETTERS, asked, for_page
 from dlq_console.web.auth import person, require_person
-from dlq_console.web.charts import Sparkline, sparkline
 from dlq_console.web.counting import is_stale
 from dlq_console.web.desk import group_desk
 from dlq_console.web.hub import store
 from dlq_console.web.lists import Choices, list_view, page_address, with_query
 from dlq_console.web.rows import list_rows
 from dlq_console.web.space import within
+from dlq_console.web.sparklines import Sparkline, sparkline
 
 #: Causes on one page, newest dead letters on the page of a cause, and accounts that it names.
 PAGE_SIZE, NEWEST, MOST_PARTS = 50, 20, 20

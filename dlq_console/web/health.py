@@ -1,45 +1,109 @@
-"""What do programs read of circuits and bulkheads at the addresses of people? JSON, the same figures as in the API.
+"""Which circuits, slots and workers are there, and how do they stand? Pages for people, JSON for programs.
 
-With the session of a person who is logged in, or with the bearer token of a program.
+The same addresses answer both, see `for_programs.py`. What the pages show is made in `breakers.py`, `breaker.py`,
+`bulkheads.py` and `crew.py`. The parts below `/_f/` are what a page asks for again every few seconds.
 """
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, g, request
+from hashlib import blake2s
+from typing import Any
 
-from dlq_console.store.people import Permission, Person
-from dlq_console.web.api import problems
-from dlq_console.web.api.access import demand, require_token
-from dlq_console.web.api.representation import to_text
-from dlq_console.web.auth import load_person
-from dlq_console.web.health_figures import every_breaker, every_bulkhead
-from dlq_console.web.hub import store
+from flask import Blueprint, Response, abort, render_template, request
+from werkzeug.wrappers import Response as AnyResponse
 
-health = Blueprint("health", __name__, url_prefix="/health")
-problems.install(health)
+from dlq_console.web import breaker as one_breaker
+from dlq_console.web import breakers as every
+from dlq_console.web import bulkheads as rooms
+from dlq_console.web import crew, display, pulse
+from dlq_console.web.for_programs import answered, wants_json
+from dlq_console.web.health_figures import every_breaker, every_bulkhead, every_worker
+from dlq_console.web.hub import hub, store
+
+health = Blueprint("health", __name__)
+
+#: What programs may ask for at the addresses of people.
+_FOR_PROGRAMS = {"health.breakers", "health.bulkheads", "health.workers"}
 
 
 @health.before_request
-def require_somebody() -> None:
-    """A person of the console or a program with a token, else 401."""
-    known = None if "Authorization" in request.headers else load_person()
-    if known is None:
-        require_token()
-    else:
-        g.caller = known
+def require_somebody() -> AnyResponse | None:
+    """A person in front of every page; who asks for JSON is looked at where that is answered."""
+    if request.endpoint in _FOR_PROGRAMS and wants_json():
+        return None
+    return pulse.require_watcher()
 
 
-@health.get("/breakers")
-def breakers() -> Response:
-    """Circuits that have anything to tell, by name."""
-    return Response(to_text(every_breaker(store(), _asking())), mimetype="application/json")
+@health.get("/health/breakers")
+def breakers() -> AnyResponse | str:
+    """Circuits that have anything to tell: those that are open first."""
+    if wants_json():
+        return answered(lambda asking: every_breaker(store(), asking, hub().known_kinds()))
+    return render_template("health/breakers.html", **_pulse(), **every.page())
 
 
-@health.get("/bulkheads")
-def bulkheads() -> Response:
-    """Accounts that have work and bulkheads of services, by name."""
-    return Response(to_text(every_bulkhead(store(), _asking())), mimetype="application/json")
+@health.get("/_f/health/breakers")
+def breakers_part() -> AnyResponse:
+    """The list without its surroundings."""
+    return _part(render_template("health/_breakers.html", **every.page()))
 
 
-def _asking() -> Person:
-    return demand(Permission.VIEW)
+@health.get("/health/breakers/one")
+def breaker() -> str:
+    """One circuit, with everything that is known of it."""
+    shown = one_breaker.one(request.args.get("name", ""))
+    return render_template("health/breaker.html", **_pulse(), **shown)
+
+
+@health.get("/_f/health/breakers/one")
+def breaker_part() -> AnyResponse:
+    """The same without its surroundings and its forms."""
+    return _part(render_template("health/_breaker.html", **one_breaker.one(request.args.get("name", ""))))
+
+
+@health.get("/health/bulkheads")
+def bulkheads() -> AnyResponse | str:
+    """How many events of each account and calls of each service are under way, and how many may be."""
+    if wants_json():
+        return answered(lambda asking: every_bulkhead(store(), asking))
+    return render_template("health/bulkheads.html", **_pulse(), **rooms.page())
+
+
+@health.get("/_f/health/bulkheads")
+def bulkheads_part() -> AnyResponse:
+    """The same without its surroundings."""
+    return _part(render_template("health/_bulkheads.html", **rooms.page()))
+
+
+@health.get("/health/workers")
+def workers() -> AnyResponse | str:
+    """Who is at work, on what, and who runs the periodic steps."""
+    if wants_json():
+        return answered(lambda asking: every_worker(store(), asking))
+    return render_template("health/workers.html", **_pulse(), **crew.page())
+
+
+@health.get("/_f/health/workers")
+def workers_part() -> AnyResponse:
+    """The same without its surroundings."""
+    return _part(render_template("health/_workers.html", **crew.page()))
+
+
+def _pulse() -> dict[str, Any]:
+    """What a page says of its age: what it shows was read within the last second."""
+    shown = display.current()
+    return {"every": pulse.EVERY, "pulse": pulse.Pulse(shown.stamp(shown.now).short, "0.0")}
+
+
+def _part(html: str) -> AnyResponse:
+    """The answer to a poll; whoever has it already gets 304. What it shows was read within the last second."""
+    if "HX-Request" not in request.headers:
+        abort(404)
+    response = Response(html)
+    response.set_etag(blake2s(html.encode(), digest_size=12).hexdigest())
+    response.headers["Cache-Control"] = "private, no-cache"
+    response.headers["Vary"] = pulse.VARY
+    response.headers["Seen-Age"] = "0.0"
+    shown = display.current()
+    response.headers["Seen-At"] = shown.stamp(shown.now).short.encode("ascii", "replace").decode()
+    return response.make_conditional(request)

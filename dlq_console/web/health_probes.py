@@ -5,10 +5,19 @@ from __future__ import annotations
 from flask import Blueprint, Response, jsonify
 
 from dlq_console.errors import StoreUnavailable
-from dlq_console.store import queries
+from dlq_console.health.spelling import ACCOUNTS
+from dlq_console.store import queries, snapshots
 from dlq_console.web.hub import store
 
 blueprint = Blueprint("health_probes", __name__)
+
+#: The states are read every two seconds. Once they have not been for so many seconds, nobody runs the periodic steps:
+#: nothing is rescued, and no alert can leave.
+SILENT = 60.0
+NEVER_RUN = (
+    "The periodic steps have never run: start a worker or the scheduler. No alert can leave until then."
+)
+NOT_RUNNING = "The periodic steps do not run, so that no alert can leave; the state was read last"
 
 
 @blueprint.get("/healthz")
@@ -19,12 +28,27 @@ def up() -> Response:
 
 @blueprint.get("/readyz")
 def ready() -> Response:
-    """The database is reachable and its tables are those of this program; else 503 with the reason."""
+    """The database answers, its tables are those of this program, and the periodic steps run; else 503 with the reason.
+
+    As long as the steps have never run, as in a new installation without a worker, that is a warning only.
+    """
     try:
         reason = queries.why_not_ready(store())
+        age = None if reason else snapshots.age(store(), ACCOUNTS)
     except StoreUnavailable:
         # Where the database is, is nobody's business here.
-        reason = "The database cannot be reached."
-    response = jsonify(status="not ready", reason=reason) if reason else jsonify(status="ready")
-    response.status_code = 503 if reason else 200
+        return _not_ready(reason="The database cannot be reached.")
+    if reason:
+        return _not_ready(reason=reason)
+    if age is None:
+        return jsonify(status="ready", warning=NEVER_RUN)
+    seconds = round(age, 1)
+    if age > SILENT:
+        return _not_ready(reason=f"{NOT_RUNNING} {seconds:g} seconds ago.", snapshot_age_seconds=seconds)
+    return jsonify(status="ready", snapshot_age_seconds=seconds)
+
+
+def _not_ready(**told: object) -> Response:
+    response = jsonify(status="not ready", **told)
+    response.status_code = 503
     return response

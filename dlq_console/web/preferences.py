@@ -7,6 +7,7 @@ from flask_babel import gettext
 from werkzeug.wrappers import Response as AnyResponse
 
 from dlq_console.store import people
+from dlq_console.store.people import Permission
 from dlq_console.web.auth import person, require_person
 from dlq_console.web.hub import hub, store
 from dlq_console.web.i18n import LANGUAGE_NAMES, NEAR_ZONES, zone_names
@@ -21,6 +22,7 @@ def show() -> str:
     others = sorted(zone_names() - set(NEAR_ZONES))
     return render_template(
         "settings/preferences.html",
+        may_embed=people.may(person(), Permission.EMBEDS),
         languages=LANGUAGE_NAMES.items(),
         default_zone=hub().settings.timezone,
         zone_groups=((gettext("Brazil"), NEAR_ZONES), (gettext("Everywhere"), others)),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from flask import Flask, Response, request
+from collections.abc import Sequence
+
+from flask import Flask, Response, g, request
 from flask.sessions import SecureCookieSessionInterface
 from flask_wtf import CSRFProtect
 from werkzeug.middleware.proxy_fix import ProxyFix
@@ -80,8 +82,23 @@ def install(app: Flask, *, trusted_proxies: int) -> None:
         app.wsgi_app = proxy  # type: ignore[method-assign]  # the documented way to wrap an application
 
 
+def let_frame(response: Response, policy: str, origins: Sequence[str]) -> None:
+    """Let pages of these origins, and of no others, show this answer in a frame; without any, nobody may.
+
+    Args:
+        response: the answer.
+        policy: its content security policy, which says nothing of frames yet.
+        origins: as `store.framing` has checked them.
+    """
+    who = " ".join(origins) or "'none'"
+    response.headers["Content-Security-Policy"] = f"{policy}; frame-ancestors {who}"
+    # It knows no origins, and whoever looks at it instead of the policy would show nothing.
+    g.framed = bool(origins)
+
+
 def _add_headers(response: Response) -> Response:
     for name, value in HEADERS.items():
-        response.headers.setdefault(name, value)
+        if name != "X-Frame-Options" or not g.get("framed"):
+            response.headers.setdefault(name, value)
     response.headers.setdefault("Cache-Control", "no-store")
     return response

@@ -14,9 +14,10 @@ from dlq_console.web import display, words
 from dlq_console.web.acts_told import act_told
 from dlq_console.web.bulk_desk import done as bulk_done
 from dlq_console.web.desk import snooze_choices
+from dlq_console.web.health_rows import account_address
 from dlq_console.web.hub import store
 from dlq_console.web.i18n import language_tag
-from dlq_console.web.places import places
+from dlq_console.web.places import health_look, health_places, places
 from dlq_console.web.things import headline, thing
 from dlq_console.web.work import my_count
 
@@ -37,6 +38,9 @@ def install(app: Flask) -> None:
         headline=headline,
         dead_count=dead_count,
         places=places,
+        health_places=health_places,
+        account_address=account_address,
+        health_look=health_look,
     )
 
 

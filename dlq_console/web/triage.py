@@ -12,7 +12,7 @@ from dlq_console.store import queries
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.queries import DeadLetters, Group, Overview
 from dlq_console.store.states import Reason, Status
-from dlq_console.web import answers, display, doors, words
+from dlq_console.web import answers, display, doors, overview_seen
 from dlq_console.web.asking import DEAD_LETTERS, EVENTS, asked, for_page
 from dlq_console.web.auth import person, require_person
 from dlq_console.web.counting import is_stale
@@ -45,7 +45,7 @@ def events() -> str:
 def overview_context() -> dict[str, Any]:
     """What the overview shows."""
     accounts = person().accounts
-    view = queries.overview(store(), accounts=accounts)
+    view = overview_seen.figures()
     counted = queries.groups(store(), EventFilter(), accounts=accounts, limit=1)
     biggest = None if is_stale(counted) else counted.items[0]
     closed = queries.closed_doors(store(), accounts=accounts)
@@ -54,7 +54,8 @@ def overview_context() -> dict[str, Any]:
         "dead_total": view.dead,
         "answer": answers.overview(view, biggest, closed),
         "workers": answers.workers(view),
-        "will_retry": words.will_retry(view.failed.number),
+        "will_retry": overview_seen.later_word(view),
+        "later": overview_seen.later_heading(),
         "nothing_yet": _nothing_to_show(view) and not closed and nothing_ever(),
         **doors.overview_parts(person(), closed, view, _started()),
     }

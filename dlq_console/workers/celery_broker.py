@@ -7,13 +7,12 @@ from typing import Any
 from celery import Celery
 from kombu import Exchange, Queue
 
+from dlq_console.hub.dispatch import VISIBILITY_TIMEOUT
+
 #: The one task, whatever the kind of event.
 RUN_EVENT = "dlq_console.run_event"
 #: How long one exchange with the broker may take, in seconds.
 SOCKET_TIMEOUT = 2.0
-#: When Redis hands a message out again that nobody acknowledged, in seconds. The shortest of all programs on one
-#: Redis counts for all of them. A second delivery is harmless: the claim refuses it.
-VISIBILITY_TIMEOUT = 3600
 
 
 def account_queue(name: str) -> Queue:

@@ -68,7 +68,7 @@ class Scheduler:
         try:
             done = step.run(self._hub)
             if done:
-                logger.info("step %s: %s", step.name, done)
+                logger.log(logging.DEBUG if step.quiet else logging.INFO, "step %s: %s", step.name, done)
         except StoreUnavailable:
             raise
         except Exception as error:

@@ -6,11 +6,15 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dlq_console.clock import monotonic
 from dlq_console.hub import bulk_progress, doors, expiry, services
 from dlq_console.hub.core import HubCore
 from dlq_console.hub.endings import died
+from dlq_console.hub.execution import run_claimed
+from dlq_console.store import alerts as kept_alerts
 from dlq_console.store import (
     claims,
+    coarsening,
     dispatching,
     field_filling,
     groups,
@@ -19,15 +23,20 @@ from dlq_console.store import (
     once,
     presence,
     pruning,
+    totals,
     transitions,
 )
 from dlq_console.store.bulk import forgetting
+from dlq_console.store.internal import OWN_ACCOUNT
 from dlq_console.store.shared_state import SqlState
+from dlq_console.watch import alerts, doctor, looking
 
 logger = logging.getLogger(__name__)
 
 #: For how long one turn of the bulk step goes on while there is something to do, in seconds.
 BULK_SECONDS = 2.0
+#: For how long one turn of the step that sends alerts goes on, in seconds, and for how long it holds a message.
+ALERT_SECONDS, ALERT_LEASE = 20.0, 60.0
 #: Chunks that one prune step deletes at most; what is left is for the next one.
 PRUNE_CHUNKS = 50
 
@@ -85,6 +94,7 @@ def prune(hub: HubCore) -> int:
     """
     days = hub.settings.retention_days
     groups.forget(hub.store, days=days)
+    kept_alerts.forget(hub.store, days=days)
     events = _in_chunks(lambda: pruning.prune(hub.store, days=days), pruning.CHUNK)
     items = _in_chunks(lambda: forgetting.forget(hub.store, days=days), forgetting.CHUNK)
     return events + items + _in_chunks(lambda: once.prune(hub.store, days=days), once.CHUNK)
@@ -102,7 +112,7 @@ def _in_chunks(delete: Callable[[], int], size: int) -> int:
 
 def take_snapshot(hub: HubCore) -> int:
     """Read circuits and bulkheads of services from where guards keep them, for the pages. Returns how many changed."""
-    return services.take_snapshot(hub.store, hub.state)
+    return services.take_snapshot(hub.store, hub.state, hub.services.breakers)
 
 
 def prune_shared(hub: HubCore) -> int:
@@ -121,14 +131,74 @@ def advance_bulk(hub: HubCore) -> int:
     return bulk_progress.advance(hub, seconds=BULK_SECONDS)
 
 
+def read_broker(hub: HubCore) -> int:
+    """Read how much lies in the broker's queues, beside what the table says. Returns how many figures changed."""
+    if not hub.settings.broker_url:
+        return 0
+    from dlq_console.watch import broker_figures  # loads the broker's client
+
+    return broker_figures.take_snapshot(hub)
+
+
+def examine(hub: HubCore) -> int:
+    """Let the doctor look every five minutes, or when somebody asks. Returns how many findings there are."""
+    return doctor.keep_examined(hub)
+
+
+def coarsen(hub: HubCore) -> int:
+    """Make hours of minutes and days of hours, once they are over. Returns how many rows were written."""
+    return coarsening.coarsen(hub.store)
+
+
+def prune_figures(hub: HubCore) -> int:
+    """Delete minutes, hours and days that have been kept long enough. Returns how many rows."""
+    return coarsening.prune(hub.store)
+
+
+def add_up(hub: HubCore) -> int:
+    """Bring the sums up to date that programs watch. Returns how many changed."""
+    return totals.add_up(hub.store)
+
+
+def check_alerts(hub: HubCore) -> int:
+    """Look at every rule of alerts once. Returns how many notices were told."""
+    return alerts.check(hub)
+
+
+def send_alerts(hub: HubCore) -> int:
+    """Bring messages of alerts to their channels, also where no worker lives. Returns how many were tried.
+
+    One at a time: a channel that hangs must not outlast the leases of others.
+    """
+    tried = 0
+    deadline = monotonic() + ALERT_SECONDS
+    while monotonic() < deadline:
+        events = claims.claim_any(
+            hub.store, worker=hub.worker, limit=1, lease_seconds=ALERT_LEASE, only=[OWN_ACCOUNT]
+        )
+        if not events:
+            break
+        for event in events:
+            run_claimed(hub.store, hub.registry, event)
+            tried += 1
+    return tried
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A periodic step. `every` is in seconds; one that takes long turns runs `apart`, so that no other waits for it."""
+    """A periodic step.
+
+    Attributes:
+        every: seconds between two turns.
+        apart: whether its turns take long, so that no other may wait for it.
+        quiet: whether what it did is no news: it only writes down how things stand.
+    """
 
     name: str
     run: Callable[[HubCore], int]
     every: float
     apart: bool = False
+    quiet: bool = False
 
 
 STEPS = (
@@ -138,9 +208,19 @@ STEPS = (
     Step("bulk", advance_bulk, 1, apart=True),
     Step("expire", expire, 15),
     Step("settle_doors", settle_doors, 30),
-    Step("take_snapshot", take_snapshot, 2),
-    Step("count_groups", count_groups, 15),
+    Step("take_snapshot", take_snapshot, 2, quiet=True),
+    Step("look", looking.look, 2, quiet=True),
+    Step("count_events", looking.count, 15, apart=True, quiet=True),
+    Step("roll_up", looking.roll_up, 15, apart=True, quiet=True),
+    Step("coarsen", coarsen, 300, apart=True, quiet=True),
+    Step("prune_figures", prune_figures, 3_600, apart=True, quiet=True),
+    Step("count_groups", count_groups, 15, quiet=True),
     Step("fill_fields", fill_fields, 5),
+    Step("read_broker", read_broker, 15, apart=True, quiet=True),
+    Step("add_up", add_up, 15, quiet=True),
+    Step("examine", examine, 5, apart=True, quiet=True),
+    Step("check_alerts", check_alerts, 15, apart=True),
+    Step("send_alerts", send_alerts, 2, apart=True),
     Step("prune_shared", prune_shared, 60),
     Step("forget_workers", forget_workers, 300),
     Step("prune", prune, 600),

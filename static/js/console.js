@@ -37,14 +37,18 @@
     addDismiss();
   }
 
-  document.addEventListener("htmx:sendError", () => tell(problem.dataset.unreachable));
-  document.addEventListener("htmx:timeout", () => tell(problem.dataset.slow));
+  // A page that says itself how old it is needs no second place for that.
+  const saysItself = (event) => askedBy(event).hasAttribute("data-pulse");
+
+  document.addEventListener("htmx:sendError", (event) => saysItself(event) || tell(problem.dataset.unreachable));
+  document.addEventListener("htmx:timeout", (event) => saysItself(event) || tell(problem.dataset.slow));
 
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { xhr } = event.detail;
     const asker = askedBy(event);
     if (xhr.status >= 400) {
-      if (follows(asker) && xhr.status < 500) stopped.add(asker);
+      if (follows(asker) && xhr.status < 500 && xhr.status !== 429) stopped.add(asker);
+      if (saysItself(event)) return;
       // The console's own answers say where they belong; anything else came from something in between.
       if (xhr.getResponseHeader("HX-Retarget") === "#problem") event.detail.shouldSwap = true;
       else tell(problem.dataset.failed);

@@ -29,12 +29,15 @@
   });
 
   function rest(event) {
-    const { elt } = event.detail.requestConfig;
+    const { xhr, requestConfig } = event.detail;
+    const { elt } = requestConfig;
     if (!elt.hasAttribute("data-follows")) return;
-    // A session that has ended does not come back by asking on.
-    const over = event.detail.xhr?.status === 401;
+    // Who may not look does not get to by asking on: the session has ended, or the right was taken.
+    const over = [401, 403].includes(xhr?.status);
     const length = over ? Infinity : Math.min(LONGEST, 2 * (rests.get(elt)?.length ?? 5_000));
-    rests.set(elt, { until: Date.now() + length, length });
+    const told = 1_000 * Number(xhr?.getResponseHeader("Retry-After") ?? 0);
+    // Not all come back at the same moment.
+    rests.set(elt, { until: Date.now() + Math.max(told || 0, length * (0.85 + 0.3 * Math.random())), length });
   }
 
   document.addEventListener("htmx:beforeOnLoad", (event) => {

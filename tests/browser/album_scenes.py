@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -11,12 +13,16 @@ from typing import Any
 
 from dlq_console.demo import data
 from dlq_console.errors import TransientError
-from dlq_console.hub import bulk_progress
+from dlq_console.health.values import Word
+from dlq_console.hub import bulk_progress, embed_tokens
 from dlq_console.hub.policy import Policy
-from dlq_console.store import groups, presence
+from dlq_console.resilience import BulkheadConfig, CircuitBreakerConfig
+from dlq_console.store import claims, embeds, groups, leases, presence, scopes
 from dlq_console.store.filters import EventFilter
-from tests.web.desk import Desk
+from dlq_console.workers.steps import take_snapshot
+from tests.web.desk import SECRET_KEY, Desk
 from tests.web.refusals import OMIE, refusal
+from tests.web.standing import account, blocked, look
 
 SEED = 7
 WHO = "maria"
@@ -156,3 +162,51 @@ def runs(desk: Desk) -> Iterator[tuple[str, int]]:
         hub.run_due()
         bulk_progress.advance(hub)
     yield "over", run_id
+
+
+def frames(desk: Desk) -> str:
+    """Status frames for other pages, one of them seen where it may not be; the address of another one."""
+    look(desk, account("filial-sp"), blocked("filial-rj"), account("filial-pe", Word.DEGRADED))
+    # As long as the console does not look again.
+    time.sleep(1.1)
+    store = desk.hub.store
+    pages = ["https://intranet.example", "https://portal.example:8443"]
+    accounts = ["filial-sp", "filial-rj", "filial-pe"]
+    known = embeds.add(store, "Integrações com o ERP", origins=pages, accounts=accounts, detail="figures")
+    near = embeds.add(store, "Filial RJ", origins=pages[:1], accounts=["filial-rj"], days=5, actor="joana")
+    embeds.note_use(store, near.id, hits=1_312, origin="https://elsewhere.example")
+    embeds.add(store, "Selo", origins=[], actor="joana")
+    embeds.revoke(store, embeds.add(store, "Antigo", origins=pages[:1], actor="joana"))
+    return f"/embed/{embed_tokens.sign(SECRET_KEY, known.id, known.version)}"
+
+
+class ServiceError(Exception):
+    """What a service answers that is out of order."""
+
+
+def circuits(desk: Desk) -> None:
+    """Circuits in every state, slots that are nearly full, limits of a provider, and workers of two versions."""
+    hub = desk.hub
+    for number in range(5):
+        desk.failed(f"R-{number}", account="filial-rj")
+    desk.failed("R-9", account="filial-sp")
+    hub.force_breaker("filial-pe", "open", actor="joana", note="manutenção do ERP até as 15h", seconds=5_400)
+    for number in range(2):
+        desk.failed(f"N-{number}", kind="invoice.send", account="filial-mg", policy=OMIE)
+    with suppress(ServiceError):
+        hub.breaker("frete_api", CircuitBreakerConfig(failure_threshold=1)).call(_fail)
+    hub.bulkhead("frete_api", BulkheadConfig(max_concurrent=4)).run(lambda: None)
+    take_snapshot(hub)
+    scopes.limit_account(hub.store, "filial-ba", 3)
+    for number in range(4):
+        desk.add(f"B-{number}", account="filial-ba")
+    worker = presence.new_worker_id()
+    presence.announce(hub.store, worker, mode="celery", slots=8, accounts=["filial-ba", "filial-sp"])
+    hub.publish_kinds(worker)
+    claims.claim_any(hub.store, worker=worker, limit=8, only=["filial-ba"])
+    leases.take(hub.store, "relay", worker, 5)
+    leases.report(hub.store, "relay", worker, None)
+
+
+def _fail() -> None:
+    raise ServiceError

@@ -15,19 +15,25 @@ from flask import Flask
 from playwright.sync_api import Page, expect
 from werkzeug.exceptions import NotFound
 
+from dlq_console.watch.doctor import keep_examined
 from tests.browser import album_scenes
 from tests.browser.album_scenes import Morning
 from tests.browser.site import OpenPage, Site
 from tests.services.process import PROJECT_ROOT
+from tests.web import health_written
+from tests.web.charted import Reading, reading
+
+#: Charts show numbers that were made by hand.
+__all__ = ["reading"]
 
 FOLDER = PROJECT_ROOT / ".screenshots"
 
 #: Addresses that are no pages: parts of pages, files, what programs ask for, and those that only send the browser on.
 NO_PAGES = re.compile(
-    r"/_f/|/api/|/static/|/export/|/healthz|/readyz|/health/(breakers|bulkheads)|.*\.(csv|json)$|.*/reveal$|/bulk/preview$"
+    r"/_f/|/api/|/static/|/badge/|/export/|/healthz|/readyz|/metrics$|/health/doctor/found$|.*\.(csv|json)$|.*/reveal$|/bulk/preview$"
 )
 #: Pictures of refusals, each with the status that it comes with.
-REFUSED = {"not-found": 404, "filter-refused": 400}
+REFUSED = {"not-found": 404, "frame-not-available": 404, "filter-refused": 400}
 #: A desk and a phone.
 WIDTHS, HEIGHT = (1366, 390), 800
 
@@ -78,13 +84,13 @@ def pages_of(app: Flask) -> set[str]:
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("language", ["pt-BR", "en-US"])
-def test_every_page_has_its_picture(site: Site, open_page: OpenPage, language: str) -> None:
+def test_every_page_has_its_picture(site: Site, open_page: OpenPage, reading: Reading, language: str) -> None:
     folder = FOLDER / language
     folder.mkdir(parents=True, exist_ok=True)
     page = open_page(
         "/dead-letters",
         name=album_scenes.WHO,
-        role="editor",
+        role="admin",
         language=language,
         width=WIDTHS[0],
         expect=("404", "400"),
@@ -93,6 +99,7 @@ def test_every_page_has_its_picture(site: Site, open_page: OpenPage, language: s
     album.keep("dead-letters-none-ever")
     album.turn_to("bulk-runs-none", "/bulk")
     morning = album_scenes.fill(site.desk)
+    album_scenes.circuits(site.desk)
     for name, path in _addresses(site, morning):
         album.turn_to(name, path)
     _correct(album, page, morning)
@@ -120,7 +127,27 @@ def _addresses(site: Site, morning: Morning) -> Iterator[tuple[str, str]]:
     yield "work", "/work"
     yield "audit", "/audit"
     yield "rules", f"/rules?event={morning.unknown}"
+    health_written.stand(site.desk.hub.store, *health_written.of_every_kind())
+    yield "health", "/health"
+    yield "health-account", "/health/accounts/filial-rj"
+    # A name that cannot stand in a path has the same page.
+    yield "health-account-named", "/health/accounts?account=filial-rj"
+    yield "overview-seen", "/"
+    yield "lag", "/health/lag"
+    yield "lag-account", "/health/lag?account=filial-sp&range=1h"
+    yield "breakers", "/health/breakers"
+    yield "breaker", "/health/breakers/one?name=filial-rj"
+    yield "breaker-held", "/health/breakers/one?name=filial-pe"
+    yield "bulkheads", "/health/bulkheads"
+    yield "workers", "/health/workers"
+    keep_examined(site.desk.hub)
+    yield "doctor", "/health/doctor"
     yield "preferences", "/settings/preferences"
+    address = album_scenes.frames(site.desk)
+    yield "frames", "/settings/embeds"
+    yield "frame", f"{address}?lang=pt-BR"
+    yield "frame-english", f"{address}?lang=en"
+    yield "frame-not-available", "/embed/x"
     yield "not-found", "/nothing-here"
 
 

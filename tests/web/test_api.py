@@ -534,6 +534,7 @@ def test_the_description_names_every_call_and_every_field(
     }
     assert calls == {
         ("/api/v1/events", "get"),
+        ("/api/v1/workers", "get"),
         ("/api/v1/events", "post"),
         ("/api/v1/events/{event_id}", "get"),
         ("/api/v1/events/{event_id}/reprocess", "post"),
@@ -566,6 +567,8 @@ def test_the_description_names_every_call_and_every_field(
         ("/api/v1/accounts/{account}/resume", "post"),
         ("/api/v1/breakers", "get"),
         ("/api/v1/bulkheads", "get"),
+        ("/api/v1/health", "get"),
+        ("/api/v1/lag", "get"),
         ("/api/v1/breakers/{name}/force-open", "post"),
         ("/api/v1/breakers/{name}/force-closed", "post"),
         ("/api/v1/breakers/{name}/reset", "post"),

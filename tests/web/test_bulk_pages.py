@@ -233,6 +233,21 @@ def test_above_a_hundred_the_number_is_typed_and_a_canary_is_suggested(desk: Des
     assert _run(desk, path_of(begun)).stages == (1, 10, 100)
 
 
+@pytest.mark.parametrize(
+    "made_up", [{"number": "5", "typed": "5"}, {"number": ""}, {"seal": ""}, {"seal": "é"}]
+)
+def test_the_number_to_type_is_the_one_of_the_preview_and_not_one_that_a_form_makes_up(
+    desk: Desk, maria: Visitor, made_up: dict[str, str]
+) -> None:
+    fill(desk.hub.store, [{"status": "dead", "entity_id": str(one)} for one in range(115)])
+    fields = _fields(maria.post("/bulk/preview", **ALL)) | {"typed": "115"}
+    answer = maria.post("/bulk", **(fields | made_up))
+    assert answer.status_code == 422
+    assert "Nothing was begun." in read(answer.text)
+    assert desk.hub.bulk.listed() == []
+    assert maria.post("/bulk", **fields).status_code == 303
+
+
 WRONG_TERMS = [
     *[("rate", value) for value in ("fast", "0", "-1", "10001", "nan", "1e999")],
     *[("window", value) for value in ("1.5", "0", "x", "100001")],

@@ -210,3 +210,17 @@ def test_a_session_that_has_ended_keeps_the_typed_note(desk: Desk, maria: Visito
     answer = maria.post(f"/events/{event_id}/notes", note="called them", form="x")
     assert answer.status_code == 401
     assert "called them" in answer.text
+
+
+def test_nobody_gets_something_to_do_by_a_time_that_has_passed(desk: Desk, maria: Visitor) -> None:
+    event_id = desk.dead()
+    answer = maria.post(f"/events/{event_id}/assign", to="maria", due="2020-03-01T08:00", seen="")
+    assert answer.status_code == 400
+    assert marked.marks(desk.hub.store, [event_id])[event_id].assignee is None
+
+
+def test_whoever_only_looks_is_not_offered_and_not_taken(desk: Desk, maria: Visitor) -> None:
+    desk.person("vitor", "viewer")
+    event_id = desk.dead()
+    assert "vitor" not in maria.get(f"/events/{event_id}").text
+    assert maria.post(f"/events/{event_id}/assign", to="vitor", seen="").status_code == 400

@@ -7,9 +7,12 @@ from pathlib import Path
 from flask import Flask
 
 from dlq_console.app import create_app
+from dlq_console.health.spelling import ACCOUNTS
 from dlq_console.runtime import Hub
 from dlq_console.settings import read_settings
-from tests.web.desk import SECRET_KEY
+from dlq_console.store import snapshots
+from dlq_console.web.health_probes import NEVER_RUN, NOT_RUNNING, SILENT
+from tests.web.desk import SECRET_KEY, Desk
 
 
 def app_on(database_url: str) -> Flask:
@@ -19,7 +22,30 @@ def app_on(database_url: str) -> Flask:
 def test_a_console_whose_tables_are_in_place_is_ready(app: Flask) -> None:
     client = app.test_client()
     assert (client.get("/healthz").status_code, client.get("/healthz").get_json()) == (200, {"status": "up"})
-    assert (client.get("/readyz").status_code, client.get("/readyz").get_json()) == (200, {"status": "ready"})
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.get_json()["status"]) == (200, "ready")
+
+
+def test_a_new_console_is_ready_with_a_warning_until_the_steps_have_run_once(app: Flask, desk: Desk) -> None:
+    client = app.test_client()
+    desk.hub.clock.advance(3_600)
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.get_json()) == (200, {"status": "ready", "warning": NEVER_RUN})
+    snapshots.keep(desk.hub.store, ACCOUNTS, {})
+    told = client.get("/readyz").get_json()
+    assert (told["status"], set(told)) == ("ready", {"status", "snapshot_age_seconds"})
+
+
+def test_a_console_whose_steps_have_died_says_that_no_alert_can_leave(app: Flask, desk: Desk) -> None:
+    snapshots.keep(desk.hub.store, ACCOUNTS, {})
+    desk.hub.clock.advance(SILENT - 5)
+    assert app.test_client().get("/readyz").status_code == 200
+    desk.hub.clock.advance(30)
+    answer = app.test_client().get("/readyz")
+    told = answer.get_json()
+    assert (answer.status_code, told["status"]) == (503, "not ready")
+    assert told["reason"].startswith(NOT_RUNNING)
+    assert told["snapshot_age_seconds"] > SILENT
 
 
 def test_a_console_without_tables_is_up_but_not_ready(tmp_path: Path) -> None:

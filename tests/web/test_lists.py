@@ -240,7 +240,8 @@ def test_a_watch_without_its_moment_is_refused(maria: Visitor) -> None:
 
 def test_a_filter_of_a_million_characters_is_refused_with_a_sentence(maria: Visitor) -> None:
     for name in ("q", "entity", "tag", "payload.a", "payload_value"):
-        answer = maria.get(f"/dead-letters?payload_path=a&{name}={'x' * 1_000_000}")
+        path = "payload_path=a&" if name == "payload_value" else ""
+        answer = maria.get(f"/dead-letters?{path}{name}={'x' * 1_000_000}")
         assert answer.status_code == 400, name
         assert "1,000,000 characters" in answer.text, name
 
@@ -312,3 +313,10 @@ def test_single_keys_can_be_switched_off(desk: Desk, maria: Visitor) -> None:
     assert 'data-keys="off"' in maria.get("/dead-letters").text
     maria.post("/settings/preferences", keys_asked="1", keys="1")
     assert 'data-keys="off"' not in maria.get("/dead-letters").text
+
+
+@pytest.mark.parametrize("half", ["payload_path=items.0.sku", "payload_value=A-1"])
+def test_half_a_condition_on_the_payload_is_refused_and_not_left_out(maria: Visitor, half: str) -> None:
+    answer = maria.get(f"/dead-letters?{half}")
+    assert answer.status_code == 400
+    assert "fill in both, or neither" in answer.text

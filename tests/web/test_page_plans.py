@@ -90,6 +90,10 @@ PAGES = (
     "/views",
     "/bulk",
     "/bulk/1",
+    "/health/breakers",
+    "/health/breakers/one?name=filial-1",
+    "/health/bulkheads",
+    "/health/workers",
 )
 
 

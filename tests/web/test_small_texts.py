@@ -7,9 +7,9 @@ import json
 import pytest
 
 from dlq_console.hub.pointers import NoSuchPlace, step, value_at
-from dlq_console.web.charts import sparkline
 from dlq_console.web.payload import raw_json
 from dlq_console.web.space import Space, weight, within
+from dlq_console.web.sparklines import sparkline
 from dlq_console.web.visible import escaped, visible
 
 

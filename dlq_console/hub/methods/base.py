@@ -8,9 +8,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from dlq_console.errors import EventNotFound
+from dlq_console.hub.channels import Channels, read_channels
 from dlq_console.hub.dispatch import Message, NoPublisher, Publisher
 from dlq_console.hub.entrance import Entrance
 from dlq_console.hub.handlers import Registry
@@ -23,6 +25,7 @@ from dlq_console.settings import Settings
 from dlq_console.store import dispatching, migrate, queries
 from dlq_console.store.clock import DatabaseClock
 from dlq_console.store.events import Event
+from dlq_console.store.internal import OWN_ACCOUNT
 from dlq_console.store.kinds import PublishedKind
 from dlq_console.store.presence import new_worker_id
 from dlq_console.store.shared_state import SqlState
@@ -59,6 +62,7 @@ class HubBase:
         self.settings = settings
         self.registry.rules_path = Path(settings.rules) if settings.rules else None
         self.registry.payload_max_bytes = settings.payload_max_bytes
+        self.registry.channels = Channels(partial(read_channels, settings))
         self.store = Store(
             settings.database_url, table_prefix=settings.table_prefix, queue_prefix=settings.queue_prefix
         )
@@ -180,6 +184,8 @@ class HubBase:
 
     def send_due(self, accounts: Sequence[str]) -> int:
         """Give the broker what may run now of some accounts; returns how many messages were sent."""
+        # Messages of alerts are brought by whoever hosts the periodic steps, also where no worker lives.
+        accounts = [account for account in accounts if account != OWN_ACCOUNT]
         due = dispatching.take_unsent(self.store, accounts)
         return self.dispatch([self.message(e.id, e.lease_epoch, e.kind, e.account, e.lane) for e in due])
 

@@ -89,7 +89,16 @@ class DoorMethods(HubBase):
         if service is None:
             doors.force_circuit(self.store, name, forced, actor=actor, note=note, seconds=seconds)
         else:
-            services.force(self.store, self.state, service, forced, actor=actor, note=note, seconds=seconds)
+            services.force(
+                self.store,
+                self.state,
+                service,
+                forced,
+                actor=actor,
+                note=note,
+                seconds=seconds,
+                settings=self.services.breakers,
+            )
 
     def reset_breaker(self, name: str, *, actor: str, note: str | None = None) -> None:
         """Close a breaker, and end what a person had decided about it; `name` as for `force_breaker`.
@@ -103,4 +112,6 @@ class DoorMethods(HubBase):
         if service is None:
             doors.reset_circuit(self.store, name, actor=actor, note=note)
         else:
-            services.reset(self.store, self.state, service, actor=actor, note=note)
+            services.reset(
+                self.store, self.state, service, actor=actor, note=note, settings=self.services.breakers
+            )

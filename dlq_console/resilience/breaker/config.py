@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from dlq_console.errors import ConfigurationError, PermanentError
 from dlq_console.resilience import checks
@@ -111,6 +112,19 @@ class CircuitBreakerConfig:
                 f"max_recovery_timeout ({self.max_recovery_timeout:g} s) is shorter than recovery_timeout"
                 f" ({self.recovery_timeout:g} s), so it could never grow."
             )
+
+    def plain(self) -> dict[str, Any]:
+        """Everything but its error classes, as values that JSON knows: what is shown beside a circuit."""
+        window = self.window
+        return {
+            "failure_threshold": self.failure_threshold,
+            "success_threshold": self.success_threshold,
+            "recovery_timeout": self.recovery_timeout,
+            "half_open_max_calls": self.half_open_max_calls,
+            "recovery_multiplier": self.recovery_multiplier,
+            "max_recovery_timeout": max(self.max_recovery_timeout, self.recovery_timeout),
+            "window": None if window is None else asdict(window),
+        }
 
     def open_time(self, reopened: int, asked: float | None = None) -> float:
         """How long the circuit stays open.

@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from dlq_console.store.cursors import MAX_ID
 from dlq_console.store.desk.values import NO_MARKS, Marks, Note, unknown_person
 from dlq_console.store.events import read_time
+from dlq_console.store.people.roles import Role
 from dlq_console.store.people.rows import known_time, read_accounts
 from dlq_console.store.queries.routes import Accounts, prepared
 from dlq_console.store.store import Store
@@ -29,10 +30,13 @@ UNION ALL
 SELECT event_id, NULL, NULL, NULL, NULL, count(*) FROM {note} WHERE event_id IN :event_ids GROUP BY event_id
 """
 NOTES = f"SELECT id, at, actor, text FROM {{note}} WHERE event_id = :id ORDER BY id DESC LIMIT {MAX_NOTES}"
-PEOPLE = f"SELECT name, accounts FROM {{users}} WHERE disabled_at IS NULL ORDER BY name LIMIT {MAX_PEOPLE}"
+#: Whoever only looks can do nothing about an event.
+PEOPLE = f"""
+SELECT name, accounts FROM {{users}} WHERE disabled_at IS NULL AND role <> '{Role.VIEWER}' ORDER BY name LIMIT {MAX_PEOPLE}
+"""
 ACCOUNT = "SELECT account FROM {event} WHERE id = :id"
 PERSON = "SELECT accounts FROM {users} WHERE name = :name"
-MAY_LOG_IN = f"{PERSON} AND disabled_at IS NULL"
+MAY_SEE_TO_IT = f"{PERSON} AND disabled_at IS NULL AND role <> '{Role.VIEWER}'"
 
 
 def marks(store: Store, event_ids: Sequence[int]) -> dict[int, Marks]:
@@ -95,7 +99,7 @@ def accounts_of(store: Store, connection: Connection, name: str) -> Accounts:
     Raises:
         PayloadRefused: nobody of that name may log in.
     """
-    look = MAY_LOG_IN if store.sqlite else f"{MAY_LOG_IN} FOR SHARE"
+    look = MAY_SEE_TO_IT if store.sqlite else f"{MAY_SEE_TO_IT} FOR SHARE"
     row = connection.execute(store.statement(look), {"name": name}).one_or_none()
     if row is None:
         raise unknown_person(name)

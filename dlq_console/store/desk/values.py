@@ -101,7 +101,9 @@ def clean_tags(tags: Iterable[object]) -> tuple[str, ...]:
 
 def unknown_person(name: str | None) -> PayloadRefused:
     """What is said where nobody of that name could see to it."""
-    return PayloadRefused(f"to: there is no user {name} who may log in; choose another one.")
+    return PayloadRefused(
+        f"to: there is no user {name} who may log in and act upon events; choose another one."
+    )
 
 
 def too_many_tags() -> PayloadRefused:

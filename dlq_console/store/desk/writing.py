@@ -23,7 +23,7 @@ from dlq_console.store.desk.values import (
     write_time,
 )
 from dlq_console.store.events import read_time
-from dlq_console.store.people.roles import Permission
+from dlq_console.store.people.roles import Permission, Role
 from dlq_console.store.queries.routes import prepared
 from dlq_console.store.states import Status
 from dlq_console.store.store import Store
@@ -37,10 +37,11 @@ ON CONFLICT (event_id) DO NOTHING
 LOOK = """
 SELECT event_id, assignee, due_at, snoozed_until FROM {desk} WHERE event_id IN :event_ids ORDER BY event_id
 """
-#: SQL: the person `:assignee` exists and may log in; also where nobody is meant.
-KNOWN_PERSON = """
+#: SQL: the person `:assignee` exists, may log in and do something; also where nobody is meant.
+KNOWN_PERSON = f"""
 (CAST(:assignee AS text) IS NULL
-    OR EXISTS (SELECT 1 FROM {users} u WHERE u.name = CAST(:assignee AS text) AND u.disabled_at IS NULL))
+    OR EXISTS (SELECT 1 FROM {{users}} u WHERE u.name = CAST(:assignee AS text) AND u.disabled_at IS NULL
+        AND u.role <> '{Role.VIEWER}'))
 """
 ASSIGN = f"""
 UPDATE {{desk}} SET assignee = CAST(:assignee AS text), due_at = :due_at, updated_at = {{now}}

@@ -43,8 +43,10 @@ class Permission(StrEnum):
     BULK = "bulk"
     REVEAL = "reveal"
     AUDIT = "audit"
+    DOCTOR = "doctor"
     USERS = "users"
     TOKENS = "tokens"
+    EMBEDS = "embeds"
 
 
 #: The least role that may do it.
@@ -70,8 +72,10 @@ PERMISSIONS: dict[Permission, Role] = {
     Permission.BULK: Role.OPERATOR,
     Permission.REVEAL: Role.EDITOR,
     Permission.AUDIT: Role.OPERATOR,
+    Permission.DOCTOR: Role.OPERATOR,
     Permission.USERS: Role.ADMIN,
     Permission.TOKENS: Role.ADMIN,
+    Permission.EMBEDS: Role.ADMIN,
 }
 
 _RANK = {role: rank for rank, role in enumerate(Role)}

@@ -6,6 +6,9 @@ The person's browser keeps a random token; the table keeps its hash, so that a c
 from __future__ import annotations
 
 import secrets
+from collections.abc import Collection
+
+from sqlalchemy import TextClause, bindparam
 
 from dlq_console.store.at_once import write_at_once
 from dlq_console.store.people.roles import Person
@@ -29,6 +32,14 @@ SELECT u.id, u.name, u.role, u.accounts, u.locale, u.timezone, u.theme, u.keys_o
 FROM {{sessions}} s JOIN {{users}} u ON u.id = s.user_id
 WHERE s.token_hash = :token_hash AND s.expires_at > {{now}} AND u.disabled_at IS NULL
 """
+#: The same of many at once.
+FIND_ALL = f"""
+SELECT s.token_hash, u.id, u.name, u.role, u.accounts, u.locale, u.timezone, u.theme, u.keys_off,
+    s.seen_at < {{now}} - {{interval[{SEEN_EVERY}]}} AS unnoted
+FROM {{sessions}} s JOIN {{users}} u ON u.id = s.user_id
+WHERE s.token_hash IN :hashes AND s.expires_at > {{now}} AND u.disabled_at IS NULL
+"""
+NOTE_ALL = "UPDATE {sessions} SET seen_at = {now} WHERE token_hash IN :hashes"
 NOTE = f"""
 UPDATE {{sessions}} SET seen_at = {{now}}
 WHERE token_hash = :token_hash AND seen_at < {{now}} - {{interval[{SEEN_EVERY}]}}
@@ -61,6 +72,25 @@ def session_person(store: Store, token: str) -> Person | None:
         # Nobody waits for a page because of this; while others write, the next page tries again.
         write_at_once(store, store.statement(NOTE), parameters)
     return person_from_row(row)
+
+
+def session_people(store: Store, hashes: Collection[str]) -> dict[str, Person]:
+    """Whose sessions those are, by the hashes of their tokens, in one statement however many; ended ones are left out.
+
+    Sessions whose use was not noted for a minute are noted, by one more.
+    """
+    if not hashes:
+        return {}
+    with store.read() as connection:
+        rows = connection.execute(_of_many(store, FIND_ALL), {"hashes": list(hashes)}).mappings().all()
+    unnoted = [row["token_hash"] for row in rows if row["unnoted"]]
+    if unnoted:
+        write_at_once(store, _of_many(store, NOTE_ALL), {"hashes": unnoted})
+    return {row["token_hash"]: person_from_row(row) for row in rows}
+
+
+def _of_many(store: Store, template: str) -> TextClause:
+    return store.statement(template).bindparams(bindparam("hashes", expanding=True))
 
 
 def close_session(store: Store, token: str) -> None:

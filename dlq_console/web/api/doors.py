@@ -62,7 +62,7 @@ def resume_account(how: dict[str, Any], account: str) -> Response:
 @doors.response(200, BY_NAME)
 def list_breakers() -> Response:
     """Circuits of accounts, kinds and services that have anything to tell, by name."""
-    return json_answer(every_breaker(hub().store, demand(Permission.VIEW)))
+    return json_answer(every_breaker(hub().store, demand(Permission.VIEW), hub().known_kinds()))
 
 
 @doors.route("/bulkheads", methods=["GET"])
@@ -117,7 +117,7 @@ def _may_touch_circuit(name: str) -> Person:
         return asking
     if service_of(hub().store, hub().state, name) is not None:
         abort(403, "The token may use some accounts only; a service belongs to none.")
-    account = circuit_scope(name).account
+    account = circuit_scope(hub().store, name).account
     return _may_touch(asking, account) if account is not None else asking
 
 
@@ -138,5 +138,5 @@ def _breaker(name: str) -> Response:
     store, state = hub().store, hub().state
     service = service_of(store, state, name)
     if service is not None:
-        return json_answer(service_breaker(state, service))
-    return json_answer(breaker_figures(*circuit(store, name)))
+        return json_answer(service_breaker(state, service, hub().services.breakers))
+    return json_answer(breaker_figures(*circuit(store, name), hub().known_kinds()))

@@ -70,6 +70,15 @@ def install(blueprint: Blueprint) -> None:
         blueprint.register_error_handler(error_class, _hub_error(status))
 
 
+def told(error: HTTPException | DLQError) -> Response:
+    """The problem that an error is answered with, for pages that answer programs too."""
+    if isinstance(error, HTTPException):
+        return _http_error(error)
+    return _hub_error(next((status for kind, status in STATUSES.items() if isinstance(error, kind)), 500))(
+        error
+    )
+
+
 def _http_error(error: HTTPException) -> Response:
     status = error.code or 500
     detail = _validation(error) or _SENTENCES.get(status) or error.description or HTTPStatus(status).phrase

@@ -358,6 +358,7 @@ class OverrideSchema(Schema):
     position = _text("forced_open or forced_closed.")
     actor = _text("Who.")
     note = _text("Why.")
+    at = _time("Since when.", null=False)
     until = _time("Until when; null until it is reset.")
 
 
@@ -371,6 +372,18 @@ class TransitionSchema(Schema):
     by = _text("Which process or person brought it about.")
 
 
+class BreakerWindowSchema(Schema):
+    """What the window of a circuit holds."""
+
+    calls = fields.Integer(metadata=_about("Calls in it."))
+    failures = fields.Integer(metadata=_about("Those that failed."))
+    slow = fields.Integer(metadata=_about("Those that were slow, failed or not."))
+    last_calls = fields.Integer(
+        allow_none=True, metadata=_about("It holds so many of the last calls at most; or")
+    )
+    last_seconds = fields.Float(allow_none=True, metadata=_about("those of so many seconds."))
+
+
 class BreakerSchema(Schema):
     """One circuit."""
 
@@ -381,6 +394,17 @@ class BreakerSchema(Schema):
     last_failure = _text("Class of the last error that counted.")
     since = _time("When its state began.")
     open_until = _time("When an open one is due for a probe.")
+    probes = fields.Integer(metadata=_about("Probes that are under way."))
+    probe_successes = fields.Integer(metadata=_about("Probes that have succeeded since it is half-open."))
+    reopened = fields.Integer(metadata=_about("Probes that have failed since it was last closed."))
+    window = fields.Nested(
+        BreakerWindowSchema, allow_none=True, metadata=_about("Null where failures in a row decide.")
+    )
+    settings = fields.Dict(
+        keys=fields.String(),
+        allow_none=True,
+        metadata=_about("How it is set, times in seconds; null where only its program knows."),
+    )
     override = fields.Nested(OverrideSchema, allow_none=True)
     history = fields.List(fields.Nested(TransitionSchema), metadata=_about("Newest first."))
     counts = fields.Dict(

@@ -17,14 +17,17 @@ from dlq_console.web.api.desk import desk
 from dlq_console.web.api.doors import doors
 from dlq_console.web.api.events import api
 from dlq_console.web.api.groups import groups
+from dlq_console.web.api.health import health
 from dlq_console.web.api.kinds import kinds
+from dlq_console.web.api.lag import LagSchema, lag
 from dlq_console.web.api.nodes import nodes
 from dlq_console.web.api.schemas import BulkheadSchema, ProblemSchema
 from dlq_console.web.api.views import views
+from dlq_console.web.api.workers import workers
 from dlq_console.web.security import csrf
 
 #: In the order in which they are described.
-PARTS = (api, acts, groups, kinds, desk, doors, nodes, bulk, views)
+PARTS = (api, acts, groups, kinds, desk, doors, lag, health, workers, nodes, bulk, views)
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 #: Answers what no route of the API does; the pages' own error pages are of no use to a program.
@@ -57,6 +60,7 @@ def install(app: Flask) -> None:
     described = QuietApi(app)
     # Named by hand, because it stands only inside an object whose names are those of bulkheads.
     described.spec.components.schema("Bulkhead", schema=BulkheadSchema)
+    described.spec.components.schema("Lag", schema=LagSchema)
     for part in PARTS:
         described.register_blueprint(part)
     app.register_blueprint(unknown)

@@ -1,0 +1,292 @@
+"""How does each account stand, and why? Pure rules over what was read and counted; the worst that holds is told.
+
+The order of `RULES` is their rank. What nobody knows is never ok: without a recent count an account is `unknown`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from dlq_console.health.spelling import urgency
+from dlq_console.health.values import (
+    AccountHealth,
+    Closing,
+    Counts,
+    Drain,
+    Flow,
+    Health,
+    Why,
+    Word,
+    WorkerState,
+)
+
+#: Events are counted every 15 s; after four counts that failed nobody knows any more.
+COUNTED_WITHIN = timedelta(seconds=60)
+#: "Stalled: due events exist and completions = 0 for 10 min" (reference/erp-errors.md 5b).
+STALLED_AFTER = timedelta(minutes=10)
+#: Where no worker serves an account, its events wait for nothing; a worker that restarts is back within its heartbeat.
+NO_WORKER_AFTER = timedelta(seconds=45)
+#: The p95 of the time in the queue that is taken as its target where nobody set one, in seconds, and how much older the
+#: oldest due event may be ("oldest due event > 2x target", 5b).
+LAG_TARGET = 300.0
+OLDEST_TARGETS = 2
+#: "At least 5 events and at least 5 %" (5b); the count keeps low traffic quiet.
+DYING_EVENTS, DYING_SHARE = 5, 0.05
+#: "Bulkhead above 80 %".
+CROWDED_SHARE = 0.8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What is known of one account before it is judged.
+
+    Attributes:
+        closing: what keeps its door closed, the longest cause.
+        partly: what keeps the door of one of its kinds closed.
+        counts: None where it was not counted.
+        flow: what came and went in the last whole minutes.
+        slots: how many of its events may run at once; None where nothing is known.
+        circuit: `closed`, `open` or `half_open`, as it acts.
+        circuit_forced: whether a person has forced it.
+        limit_per_minute: the most that its provider lets start per minute; None where that is not known.
+        former: how it was judged last.
+    """
+
+    closing: Closing | None = None
+    partly: Closing | None = None
+    counts: Counts | None = None
+    flow: Flow = field(default_factory=Flow)
+    slots: int | None = None
+    circuit: str = "closed"
+    circuit_forced: bool = False
+    limit_per_minute: float | None = None
+    former: AccountHealth | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """One account as the rules look at it."""
+
+    now: datetime
+    standing: Standing
+    counts: Counts
+    flow: Flow
+    counted: bool
+    served: bool
+
+    @property
+    def is_open(self) -> bool:
+        """Whether no door explains that something waits."""
+        return self.standing.closing is None and self.standing.partly is None
+
+    @property
+    def waited(self) -> timedelta:
+        """For how long the first of those that are due has waited."""
+        first = self.counts.oldest_due_at
+        return timedelta(0) if first is None or not self.counts.due else max(timedelta(0), self.now - first)
+
+
+#: A figure where the rule holds, NAN where it holds and there is none to tell; None where it does not hold.
+Check = Callable[[_Seen], float | None]
+
+
+def _closed_by(cause: str) -> Check:
+    def check(seen: _Seen) -> float | None:
+        closing = seen.standing.closing
+        return math.nan if closing is not None and closing.cause == cause else None
+
+    return check
+
+
+def _partly_closed_by(cause: str) -> Check:
+    def check(seen: _Seen) -> float | None:
+        partly = seen.standing.partly
+        return math.nan if partly is not None and partly.cause == cause else None
+
+    return check
+
+
+def _if(condition: bool, figure: float = math.nan) -> float | None:
+    return figure if condition else None
+
+
+def _stalled(seen: _Seen) -> float | None:
+    """Minutes without a completion, as far as is known."""
+    nothing = seen.flow.done + seen.flow.died == 0
+    return _if(nothing and seen.is_open and seen.waited > STALLED_AFTER, seen.waited // timedelta(minutes=1))
+
+
+def _behind(seen: _Seen) -> float | None:
+    """Seconds of lag, or whole minutes of the oldest due event in seconds."""
+    if not seen.is_open:
+        return None
+    if seen.waited.total_seconds() > LAG_TARGET * OLDEST_TARGETS:
+        return seen.waited // timedelta(minutes=1) * 60.0
+    lag = seen.flow.lag_p95
+    return _if(lag is not None and lag > LAG_TARGET and seen.counts.due > 0, round(lag or 0.0))
+
+
+def _dying(seen: _Seen) -> float | None:
+    """The share of what ended that died, in percent."""
+    ended = seen.flow.done + seen.flow.died
+    much = seen.flow.died >= DYING_EVENTS and seen.flow.died >= DYING_SHARE * ended
+    return _if(much, round(100 * seen.flow.died / max(1, ended)))
+
+
+def _crowded(seen: _Seen) -> float | None:
+    """Percent of its slots that are in use."""
+    slots = seen.standing.slots
+    if not slots or not seen.counts.due or seen.counts.running < CROWDED_SHARE * slots:
+        return None
+    # A single slot that works is no crowd; what waits for it too long is `behind`.
+    return _if(slots > 1, round(100 * seen.counts.running / slots))
+
+
+#: Why, what follows, and when it holds; the first one that does is told. What a person must end comes before what ends by
+#: itself, what stands still before what is slow.
+RULES: tuple[tuple[Why, Word, Check], ...] = (
+    (Why.AUTH, Word.BLOCKED, _closed_by("auth")),
+    (Why.PAUSE, Word.BLOCKED, _closed_by("pause")),
+    (Why.PROVIDER, Word.BLOCKED, _closed_by("provider")),
+    (Why.CIRCUIT, Word.DOWN, _closed_by("circuit")),
+    (Why.NOT_SEEN, Word.UNKNOWN, lambda seen: _if(not seen.counted)),
+    (Why.NO_WORKER, Word.DOWN, lambda seen: _if(not seen.served and seen.waited > NO_WORKER_AFTER)),
+    (Why.NOTHING_COMPLETES, Word.DOWN, _stalled),
+    # One kind of several: the others go on.
+    (Why.AUTH, Word.DEGRADED, _partly_closed_by("auth")),
+    (Why.PROVIDER, Word.DEGRADED, _partly_closed_by("provider")),
+    (Why.CIRCUIT, Word.DEGRADED, _partly_closed_by("circuit")),
+    (Why.PROBING, Word.DEGRADED, lambda seen: _if(seen.standing.circuit == "half_open")),
+    (Why.LANE_STOPPED, Word.DEGRADED, lambda seen: _if(seen.counts.stopped_lanes > 0, seen.counts.stopped_lanes)),
+    (Why.BEHIND, Word.DEGRADED, _behind),
+    (Why.DYING, Word.DEGRADED, _dying),
+    (Why.DEAD_LETTERS, Word.DEGRADED, lambda seen: _if(seen.counts.dead > 0, seen.counts.dead)),
+    (Why.CROWDED, Word.DEGRADED, _crowded),
+)  # fmt: skip
+
+
+def evaluate(
+    accounts: Mapping[str, Standing],
+    workers: Iterable[WorkerState] = (),
+    *,
+    now: datetime,
+    counted_at: datetime | None = None,
+) -> Health:
+    """Judge every account.
+
+    Args:
+        accounts: what is known of each that has work, a door or dead letters.
+        workers: all that have not been forgotten.
+        now: the database's time.
+        counted_at: when events were counted last; None: never.
+    """
+    workers = tuple(sorted(workers, key=lambda worker: worker.worker))
+    counted = counted_at is not None and now - counted_at <= COUNTED_WITHIN
+    judged = [
+        _judged(name, standing, now=now, counted=counted, served=_is_served(name, workers))
+        for name, standing in accounts.items()
+    ]
+    return Health(
+        as_of=now, counted_at=counted_at, accounts=tuple(sorted(judged, key=urgency)), workers=workers
+    )
+
+
+def _is_served(account: str, workers: Iterable[WorkerState]) -> bool:
+    return any(
+        worker.alive
+        and worker.state == "running"
+        and worker.slots > 0
+        and (worker.accounts is None or account in worker.accounts)
+        for worker in workers
+    )
+
+
+def _judged(name: str, standing: Standing, *, now: datetime, counted: bool, served: bool) -> AccountHealth:
+    counts = standing.counts or Counts()
+    seen = _Seen(
+        now=now, standing=standing, counts=counts, flow=standing.flow, counted=counted, served=served
+    )
+    why, word, figure = _worst(seen)
+    former = standing.former
+    kept = former is not None and former.word is word
+    return AccountHealth(
+        account=name,
+        word=word,
+        since=former.since if former is not None and kept else _began(standing, why, now),
+        why=why,
+        figure=None if figure is None or math.isnan(figure) else float(figure),
+        closing=standing.closing or standing.partly,
+        counts=counts,
+        flow=standing.flow,
+        drain=drain(counts, standing.flow, standing.closing, now, limit_per_minute=standing.limit_per_minute),
+        slots=standing.slots,
+        circuit=standing.circuit,
+        circuit_forced=standing.circuit_forced,
+    )
+
+
+def _worst(seen: _Seen) -> tuple[Why, Word, float | None]:
+    for why, word, check in RULES:
+        figure = check(seen)
+        if figure is not None:
+            return why, word, figure
+    return Why.FINE, Word.OK, None
+
+
+def _began(standing: Standing, why: Why, now: datetime) -> datetime:
+    """Since when it has stood so: a door says it better than the moment at which somebody looked."""
+    by_door = why in (Why.AUTH, Why.PAUSE, Why.PROVIDER, Why.CIRCUIT)
+    closing = standing.closing or standing.partly
+    if by_door and closing is not None and closing.since is not None:
+        return min(now, closing.since)
+    return now
+
+
+def drain(
+    counts: Counts,
+    flow: Flow,
+    closing: Closing | None,
+    now: datetime,
+    *,
+    limit_per_minute: float | None = None,
+) -> Drain:
+    """When what is due, and what waits behind the door, will be through.
+
+    Due divided by completions less arrivals, per minute; never faster than the provider allows, and not before the door
+    opens. Behind a door nothing completes, so there only a known limit tells how long it takes from then on.
+    """
+    waiting = counts.due + counts.paused
+    if not waiting:
+        return Drain()
+    wait = 0.0
+    if closing is not None:
+        if closing.until is None:
+            return Drain(bound="door")
+        wait = max(0.0, (closing.until - now).total_seconds())
+    pace, bound = flow.completions - flow.arrivals, "pace"
+    if limit_per_minute is not None:
+        allowed = limit_per_minute - flow.arrivals
+        if closing is not None or allowed < pace:
+            pace, bound = allowed, "provider"
+    if closing is not None:
+        bound = "door"
+    if pace <= 0:
+        return Drain(bound=bound)
+    return Drain(seconds=_rounded(wait + 60 * waiting / pace), bound=bound)
+
+
+def _rounded(seconds: float) -> float:
+    """As exact as it can be known, so that it does not change with every look."""
+    step = 10 if seconds < 120 else 60 if seconds < 7_200 else 600
+    return float(math.ceil(seconds / step) * step)
+
+
+def shown(health: Health, accounts: Iterable[str] | None) -> Health:
+    """What a person may see of it; None for all accounts."""
+    if accounts is None:
+        return health
+    visible = set(accounts)
+    return replace(health, accounts=tuple(one for one in health.accounts if one.account in visible))

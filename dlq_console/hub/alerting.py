@@ -1,0 +1,80 @@
+"""How does a message of an alert come to its channel? As an event of the hub's own, which is tried again for a day.
+
+Whatever happens, it never becomes a dead letter, so no alert can be about an alert. It runs wherever events run, and by
+the periodic steps too, so that it leaves also where no worker lives.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+from dlq_console.errors import DLQError, EventNotFound, LeaseLost, PayloadRefused
+from dlq_console.hub.actions import clean_actor, clean_note
+from dlq_console.hub.alert_endings import not_brought
+from dlq_console.hub.handlers import Registry
+from dlq_console.store import alert_messages, alerts, transitions
+from dlq_console.store.alerts import Snooze
+from dlq_console.store.events import Event
+from dlq_console.store.store import Store
+from dlq_console.store.transitions import Ending
+
+#: The longest that nobody is told of a rule, in hours.
+LONGEST_SNOOZE = 24 * 90
+NOTE_LIMIT = 500
+
+
+def brought(job: Event, registry: Registry) -> Ending:
+    """Bring the message of `job`, a claimed event, to its channel, and end it.
+
+    Raises:
+        LeaseLost: another process was given it meanwhile.
+    """
+    payload = job.payload
+    try:
+        registry.channels.get(payload["channel"]).send(payload["content"])
+    except LeaseLost:
+        raise
+    except Exception as error:  # noqa: BLE001 - a client of somebody else's may raise anything
+        return not_brought(job, _sentence(error))
+    return transitions.completed('{"told":true}')
+
+
+def _sentence(error: Exception) -> str:
+    """Our own errors say what they mean; of others only the class is told, since their words may hold an address."""
+    return error.message if isinstance(error, DLQError) else f"The channel failed: {type(error).__name__}."
+
+
+def test_channel(store: Store, channel: str, content: dict[str, str], *, actor: str) -> int:
+    """Put in a message that only shows that the channel works; returns the id of its event.
+
+    Raises:
+        PayloadRefused: the actor is no name.
+    """
+    clean_actor(actor)
+    key = secrets.token_hex(8)
+    whole = content | {"key": f"test-{key}", "state": "test"}
+    return alert_messages.put_test(store, channel=channel, key=key, content=whole)
+
+
+def snooze_alert(store: Store, rule: str, *, hours: float, actor: str, note: str | None) -> Snooze:
+    """Tell nobody of a rule for some hours.
+
+    Raises:
+        PayloadRefused: the time or the note is out of bounds.
+    """
+    if not 0 < hours <= LONGEST_SNOOZE:
+        raise PayloadRefused(f"hours: write a number above 0, {LONGEST_SNOOZE} at most.")
+    why = clean_note(note, limit=NOTE_LIMIT)
+    if why is None:
+        raise PayloadRefused("note: say why, so that the others know.")
+    return alerts.snooze(store, rule, seconds=hours * 3600, actor=clean_actor(actor), note=why)
+
+
+def wake_alert(store: Store, rule: str, *, actor: str) -> None:
+    """Tell of a rule again before its snooze ends.
+
+    Raises:
+        EventNotFound: it has no snooze.
+    """
+    if not alerts.wake(store, rule, actor=clean_actor(actor)):
+        raise EventNotFound(f'The alert "{rule}" is not snoozed.')

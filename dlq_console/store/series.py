@@ -1,0 +1,159 @@
+"""How did an account, one kind of it, or all of them go over time? Read from the rollups and samples, point by point."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from dlq_console.health.histograms import percentile
+from dlq_console.health.series import EVENTS, STANDING, Range, Series
+from dlq_console.store.buckets import HOUR, MINUTE, bucket_of, bucket_sql
+from dlq_console.store.events import read_time
+from dlq_console.store.health_tables import BINS, HISTOGRAMS, LARGEST, SAMPLED
+from dlq_console.store.queries.routes import Accounts
+from dlq_console.store.store import Store
+
+_BINS_OF = {name: tuple(f"{name}{place}" for place in range(BINS)) for name in HISTOGRAMS}
+_BINS = tuple(bin_ for bins in _BINS_OF.values() for bin_ in bins)
+#: Seconds of a point below which minutes are read; from an hour on, hours.
+_AN_HOUR = 3_600
+#: Times that events lost, by the name of the column that tells of them.
+_LOST = {name: f"{name}_ms" for name in ("lost_retry", "lost_limit", "lost_closed", "lost_order")}
+#: Columns of which a series tells anything.
+_ADDED = (*EVENTS, "tries_of_done", "end_to_end_ms", *_LOST.values())
+_ONE = "= :account"
+#: The accounts that a person may see; together they stand for all.
+_SOME = {
+    True: "IN (SELECT value FROM json_each(:some))",
+    False: "IN (SELECT jsonb_array_elements_text(CAST(:some AS jsonb)))",
+}
+_CLOCK = "SELECT {now} AS now"
+
+
+def _rollups(which: str, step: int, *, sqlite: bool) -> str:
+    # As whole numbers: a sum is a decimal on PostgreSQL, and a month of them takes long to read.
+    parts = [f"CAST(sum(r.{name}) AS bigint) AS {name}" for name in (*_ADDED, *_BINS)]
+    parts += [f"max(r.{name}) AS {name}" for name in LARGEST]
+    return f"""
+SELECT {bucket_sql("r.bucket", step, sqlite=sqlite)} AS point, {", ".join(parts)} FROM {{rollup}} r
+WHERE r.grain = :grain AND r.account {which} AND r.kind = :kind AND r.bucket >= :from_at AND r.bucket < :before_at
+GROUP BY 1
+"""
+
+
+def _samples(which: str, step: int, *, sqlite: bool) -> str:
+    """Of each account the largest within a point; of several their sum."""
+    figures = (*SAMPLED, "oldest_due_ms")
+    per_account = ", ".join(f"max(s.{name}) AS {name}" for name in figures)
+    together = ", ".join(
+        f"CAST({'max' if name == 'oldest_due_ms' else 'sum'}({name}) AS bigint) AS {name}" for name in figures
+    )
+    return f"""
+SELECT point, {together} FROM (
+    SELECT {bucket_sql("s.bucket", step, sqlite=sqlite)} AS point, s.account, {per_account} FROM {{sample}} s
+    WHERE s.grain = :grain AND s.account {which} AND s.bucket >= :from_at AND s.bucket < :before_at
+    GROUP BY 1, s.account
+) AS one GROUP BY point
+"""
+
+
+def read(
+    store: Store,
+    range_: Range,
+    *,
+    account: str = "",
+    kind: str = "",
+    accounts: Accounts = None,
+) -> Series:
+    """The figures of one account, one kind of it, or all, up to the last whole point.
+
+    Args:
+        store: the store.
+        range_: the span and its points.
+        account: of which; empty for all.
+        kind: of which kind of that account; empty for all. What stands is not known by kind.
+        accounts: those that may be seen, None for all; an account that is not among them has nothing.
+
+    Returns:
+        Every point. What happened is 0 where the minute was made and nothing did, None where nobody made it; of what
+        stands likewise by the looks.
+    """
+    with store.read() as connection:
+        now = read_time(connection.execute(store.statement(_CLOCK)).scalar_one())
+        assert now is not None, "the database tells the time"  # noqa: S101 - tells the type checker
+        end = bucket_of(now, range_.step)
+        times = tuple(
+            end - timedelta(seconds=range_.step * ago) for ago in range(range_.seconds // range_.step, 0, -1)
+        )
+        asked: dict[str, Any] = {
+            "grain": MINUTE if range_.step < _AN_HOUR else HOUR,
+            "account": account,
+            "kind": kind,
+            "from_at": times[0],
+            "before_at": end,
+        }
+        which = _ONE
+        if accounts is not None and account and account not in accounts:
+            asked["account"] = None
+        elif accounts is not None and not account:
+            which, asked["some"] = _SOME[store.sqlite], json.dumps(list(accounts))
+
+        def points(make: Any, which: str, **other: Any) -> dict[datetime, Mapping[str, Any]]:
+            template = make(which, range_.step, sqlite=store.sqlite)
+            rows = connection.execute(store.statement(template), asked | other).mappings()
+            return {at: dict(row) for row in rows if (at := read_time(row["point"])) is not None}
+
+        done = points(_rollups, which)
+        stood = points(_samples, which) if not kind else {}
+        # Of all accounts together there is a row for every look, and one for every minute in which anything was done.
+        looked = points(_samples, _ONE, account="") if which != _ONE or account else stood
+    known = looked.keys() | done.keys()
+    rows = [done.get(at) or (_NOTHING_DONE if at in known else None) for at in times]
+    columns: dict[str, tuple[float | None, ...]] = dict(_happened(rows))
+    if not kind:
+        columns |= _standing([stood.get(at) or (_NOTHING_STOOD if at in looked else None) for at in times])
+    return Series(range=range_, times=times, columns=columns)
+
+
+_NOTHING_DONE: Mapping[str, Any] = dict.fromkeys((*_ADDED, *LARGEST, *_BINS), 0)
+_NOTHING_STOOD: Mapping[str, Any] = dict.fromkeys((*SAMPLED, "oldest_due_ms"), 0)
+Rows = list[Mapping[str, Any] | None]
+
+
+def _happened(rows: Rows) -> Iterator[tuple[str, tuple[float | None, ...]]]:
+    """Columns of what was done."""
+    for name in EVENTS:
+        yield name, tuple(None if row is None else int(row[name]) for row in rows)
+    for name in HISTOGRAMS:
+        for percent in (50, 95):
+            yield f"{name}_p{percent}", tuple(_percentile(row, name, percent) for row in rows)
+    yield "end_to_end", tuple(_share(row, "end_to_end_ms", "done", 1000) for row in rows)
+    for name, column in _LOST.items():
+        yield name, tuple(None if row is None else int(row[column]) / 1000 for row in rows)
+    yield "tries_per_done", tuple(_share(row, "tries_of_done", "done") for row in rows)
+
+
+def _standing(rows: Rows) -> dict[str, tuple[float | None, ...]]:
+    """Columns of what stood where."""
+    columns: dict[str, tuple[float | None, ...]] = {
+        name: tuple(None if row is None else int(row[name]) for row in rows) for name in STANDING
+    }
+    columns["oldest_due"] = tuple(None if row is None else int(row["oldest_due_ms"]) / 1000 for row in rows)
+    return columns
+
+
+def _percentile(row: Mapping[str, Any] | None, name: str, percent: float) -> float | None:
+    if row is None or row is _NOTHING_DONE:
+        return None
+    bins = [row[bin_] for bin_ in _BINS_OF[name]]
+    # The largest wait is not kept; a wait of the last bin is told as it is.
+    largest = int(row[f"{name}_max_ms"]) if f"{name}_max_ms" in LARGEST else None
+    return percentile(bins, percent, largest_ms=largest)
+
+
+def _share(row: Mapping[str, Any] | None, of: str, by: str, unit: int = 1) -> float | None:
+    if row is None or not row[by]:
+        return None
+    return int(row[of]) / int(row[by]) / unit

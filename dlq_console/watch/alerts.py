@@ -1,0 +1,187 @@
+"""Who is told what? Every rule is looked at, what it finds is kept as notices, and their messages are put in.
+
+A failure of one rule keeps no other from being looked at. Messages are in the language of the installation.
+"""
+
+from __future__ import annotations
+
+import gettext
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection
+
+from dlq_console.errors import ConfigurationError, StoreUnavailable
+from dlq_console.health import alert_words
+from dlq_console.health.alert_reading import READING, RULES
+from dlq_console.health.alert_values import AlertRule
+from dlq_console.health.alert_words import Speak
+from dlq_console.hub.channels import read_channels
+from dlq_console.hub.core import HubCore
+from dlq_console.redact import redact_text
+from dlq_console.settings import Settings
+from dlq_console.store import alert_messages, alerts, snapshots
+from dlq_console.store.alerts import Telling, Terms
+from dlq_console.store.store import Store
+from dlq_console.watch.alert_looks import NotKnown, find, scene
+from dlq_console.watch.alert_rules import RuleSet, read_rules
+
+logger = logging.getLogger(__name__)
+
+#: Where more notices of one rule are to be told at once, one message tells them all.
+APART = 5
+#: Of those it names so many.
+NAMED = 20
+_TRANSLATIONS = Path(__file__).resolve().parents[1] / "translations"
+
+
+def check(hub: HubCore) -> int:
+    """Look at every rule once; returns how many notices were told.
+
+    Raises:
+        ConfigurationError: the file that DLQ_ALERTS names makes no sense; nobody is told of anything until it does.
+        StoreUnavailable: the database is away.
+    """
+    try:
+        found = in_force(hub.settings)
+    except ConfigurationError as error:
+        snapshots.keep_away(hub.store, READING, redact_text(error.message))
+        raise
+    before = scene(hub.store, hub.state)
+    told = 0
+    for rule in found.rules:
+        try:
+            sightings, complete = find(rule, before)
+        except NotKnown:
+            continue
+        except StoreUnavailable:
+            # Where Redis is away, only what is asked of it is left out.
+            logger.warning("alerts: what the rule %s asks for cannot be read now", rule.name)
+            continue
+        told += alerts.record(
+            hub.store, _terms(rule), sightings, _Teller(hub.store, hub.settings, rule), complete=complete
+        )
+    alerts.close_without_rule(hub.store, [rule.name for rule in found.rules])
+    snapshots.keep(hub.store, READING, _shown(found, list(read_channels(hub.settings))))
+    return told
+
+
+def in_force(settings: Settings) -> RuleSet:
+    """The rules of these settings.
+
+    Raises:
+        ConfigurationError: the file makes no sense.
+    """
+    return read_rules(settings.alerts, list(read_channels(settings)))
+
+
+def _terms(rule: AlertRule) -> Terms:
+    return Terms(
+        rule=rule.name,
+        level=rule.level,
+        hold=rule.for_minutes * 60,
+        repeat=rule.repeat_hours * 3600,
+        tells=bool(rule.to),
+    )
+
+
+def _shown(found: RuleSet, channels: Sequence[str]) -> dict[str, Any]:
+    """What pages and commands know of the rules; no channel says more than its name."""
+    rules = [asdict(rule) for rule in found.rules]
+    return {RULES: {"rules": rules, "source": found.source, "channels": list(channels)}}
+
+
+class _Teller:
+    """Puts in the messages of one rule."""
+
+    def __init__(self, store: Store, settings: Settings, rule: AlertRule) -> None:
+        self._store, self._settings, self._rule = store, settings, rule
+        self._speak = speech(settings.locale)
+
+    def __call__(self, connection: Connection, tellings: Sequence[Telling]) -> None:
+        for state in (alerts.OPENED, alerts.AGAIN, alerts.CLOSED):
+            same = [one for one in tellings if one.state == state]
+            if len(same) > APART:
+                self._put(connection, same[0], self._together(same))
+                continue
+            for one in same:
+                self._put(connection, one, self._message(one))
+
+    def _put(self, connection: Connection, telling: Telling, content: Mapping[str, Any]) -> None:
+        for channel in self._rule.to:
+            alert_messages.put(
+                self._store,
+                connection,
+                notice=telling.notice.id,
+                number=telling.number,
+                channel=channel,
+                content=content,
+            )
+
+    def _what(self, telling: Telling) -> str:
+        one, rule = telling.notice, self._rule
+        return redact_text(
+            alert_words.sentence(rule.when, one.subject, one.value or 0, one.found, self._speak)
+        )
+
+    def _message(self, telling: Telling) -> dict[str, Any]:
+        one, what = telling.notice, self._what(telling)
+        _ = self._speak.gettext
+        lines = [what, _("Since %(time)s.") % {"time": self._time(one.opened_at)}]
+        if one.found.get("until"):
+            until = self._time(datetime.fromisoformat(one.found["until"]))
+            lines.append(_("Until %(time)s.") % {"time": until})
+        if one.found.get("reason"):
+            lines.append(_("It said: %(text)s") % {"text": redact_text(one.found["reason"])})
+        address = alert_words.link(self._rule.when, one.found)
+        return self._content(telling, what, lines, address) | {
+            "subject": one.subject,
+            "account": one.account,
+            "value": one.value,
+            "since": one.opened_at.isoformat(),
+        }
+
+    def _together(self, tellings: Sequence[Telling]) -> dict[str, Any]:
+        speak, number = self._speak, len(tellings)
+        what = speak.ngettext("%(num)d notice of %(name)s", "%(num)d notices of %(name)s", number) % {
+            "num": number,
+            "name": self._rule.name,
+        }
+        lines = [self._what(one) for one in tellings[:NAMED]]
+        if number > NAMED:
+            lines.append(speak.gettext("And %(num)d more.") % {"num": number - NAMED})
+        subjects = [one.notice.subject for one in tellings]
+        return self._content(tellings[0], what, lines, "/health") | {"subjects": subjects[:200]}
+
+    def _content(self, telling: Telling, what: str, lines: list[str], path: str) -> dict[str, Any]:
+        rule, one = self._rule, telling.notice
+        public = self._settings.public_url
+        address = f"{public.rstrip('/')}{path}" if public else ""
+        if address:
+            lines.append(address)
+        return {
+            "title": alert_words.title(telling.state, rule.level, rule.name, what, self._speak),
+            "text": "\n".join(lines),
+            "state": telling.state,
+            "rule": rule.name,
+            "when": str(rule.when),
+            "level": rule.level,
+            "link": address,
+            "notice": one.id,
+            "number": telling.number,
+            "key": f"alert-{one.id}-{telling.number}",
+        }
+
+    def _time(self, moment: datetime) -> str:
+        return f"{moment.astimezone(self._settings.zone):%Y-%m-%d %H:%M %Z}"
+
+
+@cache
+def speech(locale: str) -> Speak:
+    """Sentences in one of the languages of the console."""
+    return gettext.translation("messages", str(_TRANSLATIONS), [locale], fallback=True)

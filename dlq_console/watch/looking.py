@@ -1,0 +1,240 @@
+"""How does the installation stand now? Looked at every two seconds by one step, so that no viewer causes a look.
+
+`look` reads doors and workers and judges every account; `count` counts events, `roll_up` makes the minutes. What they find
+lies in the store as readings: one row per account and per worker, and all counts and flows in one value each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from dlq_console.health import spelling
+from dlq_console.health.evaluate import Standing, evaluate
+from dlq_console.health.spelling import ACCOUNTS, COUNTS, FLOWS, WORKERS
+from dlq_console.health.values import AccountHealth, Closing, Counts, Flow, Health, WorkerState
+from dlq_console.hub.core import HubCore
+from dlq_console.hub.door_figures import circuit_figures
+from dlq_console.redact import redact_text
+from dlq_console.store import doors, flows, presence, rollups, sampling, snapshots
+from dlq_console.store.claims import fair_share
+from dlq_console.store.doors import NEVER, Door
+from dlq_console.store.internal import OWN_ACCOUNT
+from dlq_console.store.limits import NO_LIMITS, KindLimits, read_limits
+from dlq_console.store.store import Store
+
+#: The name of the one value in which the counts, and the flows, of all accounts lie; and of the kinds that are next in line.
+TOGETHER, AHEAD = "all", "ahead"
+#: Accounts of which only figures have changed that are written at one look; the others follow at the next ones, those that
+#: were written longest ago first. What is written must stay under 1 GB of write-ahead log a day, whatever moves: about
+#: 400 bytes each make 700 MB. A word, a reason or a door that has changed is always written at once.
+MOST_FIGURES = 40
+#: Fields of an account that are figures.
+_FIGURES = frozenset({"counts", "flow", "drain", "figure"})
+_COUNTED = tuple(one.name for one in fields(Counts))
+
+
+def look(hub: HubCore) -> int:
+    """Judge every account as it stands now; returns how many accounts and workers have changed."""
+    store = hub.store
+    former = snapshots.look(store, ACCOUNTS)
+    health = judged(store, former.values)
+    values = _spared(spelling.kept_values(health), former.values, former.changed_at)
+    return snapshots.keep(store, ACCOUNTS, values) + snapshots.keep(
+        store, WORKERS, spelling.worker_values(health)
+    )
+
+
+def count(hub: HubCore) -> int:
+    """Count the events of every account; returns of how many there are any."""
+    found = sampling.count(hub.store)
+    keep_counts(hub.store, found)
+    return len(found) - 1
+
+
+def keep_counts(store: Store, found: Mapping[str, sampling.Sampled]) -> None:
+    """Write down what was counted, for the next looks."""
+    counted = {name: Counts(**{key: getattr(one, key) for key in _COUNTED}) for name, one in found.items()}
+    ahead = {name: one.ahead for name, one in found.items() if one.ahead}
+    snapshots.keep(store, COUNTS, {TOGETHER: spelling.counts_value(counted), AHEAD: ahead})
+
+
+def roll_up(hub: HubCore) -> int:
+    """Make the minutes that are new or may have changed; returns how many rows were written."""
+    written = rollups.roll_up(hub.store)
+    found, _ = flows.flows(hub.store)
+    moved = {name: Flow(**asdict(one)) for name, one in found.items()}
+    snapshots.keep(hub.store, FLOWS, {TOGETHER: spelling.flows_value(moved)})
+    return written
+
+
+def judged(store: Store, former: Mapping[str, Any]) -> Health:
+    """Every account as it stands now.
+
+    Args:
+        store: the store.
+        former: how the accounts were judged last, as values by name.
+    """
+    counted, flowed = snapshots.look(store, COUNTS), snapshots.look(store, FLOWS)
+    counts = spelling.read_counts(counted.values.get(TOGETHER))
+    moved = spelling.read_flows(flowed.values.get(TOGETHER))
+    workers = [WorkerState(**_plain(one)) for one in presence.every_worker(store)]
+    found = _doors_by_account(store, counted.values.get(AHEAD) or {})
+    names = (counts.keys() | moved.keys() | found.doors.keys()) - {sampling.ALL, OWN_ACCOUNT}
+    before = {name: spelling.read_former(value) for name, value in former.items() if name in names}
+    standings = {
+        name: _standing(name, found, counts.get(name), moved.get(name), workers, before.get(name))
+        for name in names
+    }
+    return evaluate(
+        standings, workers, now=datetime.fromtimestamp(found.now, UTC), counted_at=counted.taken_at
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Doors:
+    """What lets the work of accounts through.
+
+    Attributes:
+        now: the database's time in seconds since 1970.
+        doors: of each account and of its kinds.
+        providers: doors that several accounts share, by the name of the provider.
+        slots: how many events may run at once, where that was set.
+        kinds: what limits the events of each kind.
+        ahead: the kind that is next in line in each account.
+    """
+
+    now: float
+    doors: dict[str, list[Door]] = field(default_factory=dict)
+    providers: dict[str, Door] = field(default_factory=dict)
+    slots: Mapping[str, int]
+    kinds: Mapping[str, KindLimits]
+    ahead: Mapping[str, str]
+
+    def limits(self, account: str) -> KindLimits:
+        """Those of the kind that is next in line."""
+        return self.kinds.get(self.ahead.get(account, ""), NO_LIMITS)
+
+
+def _doors_by_account(store: Store, ahead: Mapping[str, str]) -> _Doors:
+    with store.read() as connection:
+        kinds = read_limits(store, connection)
+    found = _Doors(now=doors.present(store), slots=doors.set_limits(store), kinds=kinds, ahead=ahead)
+    for door, _ in doors.read_eventful(store):
+        if door.scope.account:
+            found.doors.setdefault(door.scope.account, []).append(door)
+        elif door.scope.type == "provider":
+            found.providers[door.scope.name] = door
+    return found
+
+
+def _closing_of(name: str, found: _Doors, own: Door | None) -> Closing | None:
+    """What keeps an account closed: its own door, or that of the provider to which what is next in line goes."""
+    closing = _closing(own, found.now) if own else None
+    shared = found.providers.get(found.limits(name).provider or "")
+    if closing is not None or shared is None:
+        return closing
+    by_provider = _closing(shared, found.now)
+    # What is said of a provider may name others of its accounts.
+    return by_provider and replace(by_provider, reason=None)
+
+
+def _limit_of(name: str, found: _Doors) -> float | None:
+    """Calls a minute that the provider allows the account for what is next in line."""
+    limits = found.limits(name)
+    rates = [one.per_minute for one in (limits.account, limits.method) if one.per_minute is not None]
+    return min(rates, default=None)
+
+
+def _standing(
+    name: str,
+    found: _Doors,
+    counts: Counts | None,
+    flow: Flow | None,
+    workers: Iterable[WorkerState],
+    former: AccountHealth | None,
+) -> Standing:
+    mine = found.doors.get(name, [])
+    whole = next((door for door in mine if door.scope.type == "account"), None)
+    parts = [door for door in mine if door.scope.type != "account"]
+    circuit = circuit_figures(whole.circuit, found.now) if whole else {"state": "closed", "override": None}
+    return Standing(
+        closing=_closing_of(name, found, whole),
+        partly=next((closing for door in parts if (closing := _closing(door, found.now))), None),
+        # An account of which nothing was counted has nothing; whether anything was counted at all is judged apart.
+        counts=counts,
+        flow=flow or Flow(),
+        slots=_slots(found.slots.get(name), name, workers),
+        limit_per_minute=_limit_of(name, found),
+        circuit=str(circuit["state"]),
+        circuit_forced=circuit["override"] is not None,
+        former=former,
+    )
+
+
+def _closing(door: Door, now: float) -> Closing | None:
+    """The longest cause that keeps a door closed."""
+    standing = doors.causes(door, now)
+    if not standing:
+        return None
+    longest = standing[0]
+    return Closing(
+        cause=longest.name,
+        since=_moment(_since(door, longest.name)),
+        until=None if longest.until >= NEVER else _moment(longest.until),
+        reason=redact_text(longest.reason) or None,
+        by=_by(door, longest.name, now),
+    )
+
+
+def _since(door: Door, cause: str) -> float | None:
+    if cause in ("pause", "auth") and door.pause is not None:
+        return door.pause.since
+    return door.closed_since
+
+
+def _by(door: Door, cause: str, now: float) -> str | None:
+    if cause in ("pause", "auth"):
+        return door.pause.by if door.pause else None
+    # A circuit that a person holds closed keeps no door closed.
+    override = circuit_figures(door.circuit, now)["override"] if cause == "circuit" else None
+    return override and override["actor"]
+
+
+def _slots(limit: int | None, name: str, workers: Iterable[WorkerState]) -> int | None:
+    """How many events of an account may run at once; None where nothing runs any."""
+    total = sum(
+        worker.slots
+        for worker in workers
+        if worker.alive and (worker.accounts is None or name in worker.accounts)
+    )
+    if limit is not None:
+        return limit
+    return fair_share(total) if total else None
+
+
+def _moment(seconds: float | None) -> datetime | None:
+    return None if seconds is None or seconds <= 0 else datetime.fromtimestamp(seconds, UTC)
+
+
+def _plain(worker: presence.Worker) -> dict[str, Any]:
+    return {one.name: getattr(worker, one.name) for one in fields(worker)}
+
+
+def _spared(
+    values: dict[str, Any], former: Mapping[str, Any], changed_at: Mapping[str, datetime]
+) -> dict[str, Any]:
+    """The values to write: those of which only figures have changed wait for their turn."""
+    waiting = [
+        name
+        for name, value in values.items()
+        if name in former and value != former[name] and _told(value) == _told(former[name])
+    ]
+    waiting.sort(key=lambda name: changed_at[name])
+    return values | {name: former[name] for name in waiting[MOST_FIGURES:]}
+
+
+def _told(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: one for name, one in value.items() if name not in _FIGURES}

@@ -1,0 +1,128 @@
+"""How do charts come onto a page? As a board: charts of one span of time above each other, and what happened in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from threading import Lock
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from flask import url_for
+
+from dlq_console.health.series import RANGES, Series
+from dlq_console.health.values import AccountHealth
+from dlq_console.store.store import Store
+from dlq_console.web import display, series_seen
+from dlq_console.web.axes import Happened, happened
+from dlq_console.web.chart_subjects import OF_AN_ACCOUNT, Subject, subjects
+from dlq_console.web.chart_views import ChartView, chart_view
+from dlq_console.web.health_seen import seen as health_seen
+from dlq_console.web.hub import store
+from dlq_console.web.keeping import Keeper
+from dlq_console.web.series_seen import KEPT_FOR, MOST, Asked
+
+
+@dataclass(frozen=True, slots=True)
+class RangeLink:
+    """A span of time that may be chosen."""
+
+    word: str
+    address: str
+    here: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Board:
+    """Charts as `shared/graphs.html` draws them.
+
+    Attributes:
+        charts: in their order.
+        ranges: the spans to choose from.
+        series: where the script finds the numbers.
+        csv: where each chart is as a file, by its name.
+        step: seconds of a point.
+        zone: in which times are shown.
+        happened: spans and marks, of one account only.
+    """
+
+    charts: tuple[ChartView, ...]
+    ranges: tuple[RangeLink, ...]
+    series: str
+    csv: dict[str, str]
+    step: int
+    zone: str
+    happened: Happened
+
+
+def account_board(what: Asked) -> Board:
+    """What the page of an account shows: all layers on one axis of time. `what` comes from `chart_asking.asked`."""
+    shown = series_seen.seen(what)
+    return board(
+        what, shown, subjects(what.kind, names=OF_AN_ACCOUNT), endpoint="health_pages.account", in_path=True
+    )
+
+
+def board(
+    what: Asked, shown: Series, drawn: Sequence[Subject], *, endpoint: str, in_path: bool = False
+) -> Board:
+    """The charts of some subjects.
+
+    Args:
+        what: what was asked for.
+        shown: its numbers.
+        drawn: the subjects, in their order.
+        endpoint: the page, to which the choice of ranges leads.
+        in_path: whether the account stands in its path; else it is a parameter.
+    """
+    query: dict[str, Any] = {"account": what.account or None, "kind": what.kind or None}
+    of_page = query | {"account": what.account} if in_path else query
+    return Board(
+        charts=tuple(chart_view(subject, shown) for subject in drawn),
+        ranges=tuple(
+            RangeLink(_word(name), url_for(endpoint, **of_page, range=name), name == what.range.name)
+            for name in RANGES
+        ),
+        series=url_for("charts.series_json", **query, range=what.range.name),
+        csv={
+            one.name: url_for("charts.series_csv", **query, range=what.range.name, chart=one.name)
+            for one in drawn
+        },
+        step=what.range.step,
+        zone=display.current().zone.key,
+        happened=happened_to(what, shown),
+    )
+
+
+def happened_to(what: Asked, shown: Series) -> Happened:
+    """What happened to the account that was asked for while these numbers came about; kept as long as they are."""
+    if not (what.account and shown.times):
+        return Happened()
+    key = (what.account, what.range.name, display.current().locale)
+    return _keeper(store()).get(key, lambda: _read(what, shown.times[0])).value
+
+
+def _read(what: Asked, since: datetime) -> Happened:
+    return happened(what.account, since, step=what.range.step, seen=_seen(what.account))
+
+
+def _seen(account: str) -> AccountHealth | None:
+    return next((one for one in health_seen(store()).accounts if one.account == account), None)
+
+
+def _word(name: str) -> str:
+    """`24 h`, the same in every language here."""
+    return f"{name[:-1]} {name[-1]}"
+
+
+def _keeper(here: Store) -> Keeper[tuple[str, str, str], Happened]:
+    known = _of_stores.get(here)
+    if known is None:
+        with _lock:
+            known = _of_stores.setdefault(here, Keeper(KEPT_FOR, most=MOST))
+    return known
+
+
+_lock = Lock()
+_of_stores: WeakKeyDictionary[Store, Keeper[tuple[str, str, str], Happened]] = WeakKeyDictionary()

@@ -1,0 +1,108 @@
+"""The health page as people leave it open: it follows a circuit, says how old it is, and never pretends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from dlq_console.health.values import AccountHealth, Closing, Counts, Why, Word
+from dlq_console.web import pulse
+from tests.browser.site import OpenPage, Site
+from tests.web.health_written import account, blocked, nobody_looked_for, stand
+
+#: Milliseconds: one poll (at most 15 percent late), and two seconds.
+ONE_POLL = 5_750 + 2_000
+
+
+def _circuit(state: str) -> AccountHealth:
+    fine = account("filial-sp", since=datetime.now(UTC) - timedelta(minutes=5))
+    if state == "closed":
+        return fine
+    if state == "half_open":
+        return replace(fine, word=Word.DEGRADED, why=Why.PROBING, circuit=state)
+    closing = Closing(cause="circuit", until=datetime.now(UTC) + timedelta(minutes=2))
+    return replace(
+        fine, word=Word.DOWN, why=Why.CIRCUIT, closing=closing, circuit=state, counts=Counts(paused=9)
+    )
+
+
+def test_a_circuit_is_seen_to_open_to_be_tried_and_to_close(site: Site, open_page: OpenPage) -> None:
+    stand(site.desk.hub.store, _circuit("closed"))
+    page = open_page("/health")
+    cell = page.locator(".standings tbody td.w-word")
+    expect(cell).to_contain_text("ok")
+    for state, word, why in (
+        ("open", "down", "Its circuit is open (blocking calls); next try at"),
+        ("half_open", "degraded", "Its circuit is half-open"),
+        ("closed", "ok", "Nothing waits longer than it should."),
+    ):
+        stand(site.desk.hub.store, _circuit(state))
+        expect(cell).to_contain_text(word, timeout=ONE_POLL)
+        expect(page.locator(".standings tbody td.w-why")).to_contain_text(why)
+        expect(page.locator("#news")).to_contain_text("Every account is well." if word == "ok" else word)
+        expect(page.locator("#fresh")).to_contain_text("live")
+    sideways = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+    assert sideways <= 0
+
+
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pulse, "EVERY", 0.4)
+
+
+def test_nobody_who_looks_and_no_connection_are_told_apart(
+    site: Site, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _quick(monkeypatch)
+    store = site.desk.hub.store
+    stand(store, blocked("filial-rj"))
+    page = open_page("/health", expect=("Failed to load resource", "htmx:responseError", "503"))
+    fresh, region = page.locator("#fresh"), page.locator("#health")
+    expect(fresh).to_contain_text("live")
+    nobody_looked_for(store, 12)
+    expect(fresh).to_contain_text("nobody has looked for 1")
+    expect(page.locator("#answer")).to_contain_text("Not known since")
+    expect(region).to_have_class("pulse-lost")
+    stand(store, blocked("filial-rj"))
+    expect(fresh).to_contain_text("live")
+    page.route("**/_f/health*", lambda route: route.fulfill(status=503, headers={"Retry-After": "1"}))
+    expect(fresh).to_contain_text("No connection to the console.")
+    expect(page.locator("#problem")).to_be_empty()
+    expect(page.locator("#answer")).to_contain_text("Behind: 212 events wait")
+
+
+def test_nothing_is_swapped_that_has_not_changed_or_that_somebody_is_in_and_a_pause_is_kept(
+    site: Site, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _quick(monkeypatch)
+    store = site.desk.hub.store
+    stand(store, account("filial-sp"))
+    page = open_page("/health")
+    _poll(page)
+    page.evaluate("document.querySelector('#answer').dataset.mark = '1'")
+    _poll(page)
+    _poll(page)
+    assert page.locator("#answer").get_attribute("data-mark") == "1", "it was put in place again"
+    page.locator(".standings tbody a").first.focus()
+    stand(store, blocked("filial-sp"))
+    expect(page.locator("#fresh")).to_contain_text("newer figures wait while you are in the list")
+    expect(page.locator(".standings tbody a").first).to_be_focused()
+    page.locator(".health-tools input[name=q]").focus()
+    expect(page.locator(".standings tbody td.w-word")).to_contain_text("blocked")
+    page.get_by_label("Pause").check()
+    stand(store, account("filial-sp"))
+    expect(page.locator("#fresh")).to_contain_text("paused")
+    page.reload()
+    expect(page.get_by_label("Pause")).to_be_checked()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.wait_for_timeout(1_200)
+    assert asked == []
+
+
+def _poll(page: Page) -> None:
+    with page.expect_response("**/_f/health*"):
+        pass
+    page.wait_for_timeout(100)

@@ -1,0 +1,159 @@
+"""Which word does an account get, and for which reason? One row per rule, at its threshold and just below."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from dlq_console.health.evaluate import (
+    COUNTED_WITHIN,
+    LAG_TARGET,
+    NO_WORKER_AFTER,
+    STALLED_AFTER,
+    Standing,
+    drain,
+    evaluate,
+)
+from dlq_console.health.values import AccountHealth, Closing, Counts, Drain, Flow, Why, Word, WorkerState
+
+NOW = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
+A_SECOND = timedelta(seconds=1)
+WORKER = WorkerState(
+    worker="one",
+    mode="table",
+    host="here",
+    pid=1,
+    version="1",
+    slots=4,
+    accounts=None,
+    state="running",
+    started_at=NOW,
+    heartbeat_at=NOW,
+    alive=True,
+)
+
+
+def judged(*workers: WorkerState, counted_at: datetime | None = NOW, **known: Any) -> AccountHealth:
+    standing = Standing(**({"counts": Counts()} | known))
+    (one,) = evaluate({"filial-sp": standing}, workers or (WORKER,), now=NOW, counted_at=counted_at).accounts
+    return one
+
+
+def closed(cause: str, until: timedelta | None = None) -> Closing:
+    return Closing(cause=cause, since=NOW - timedelta(hours=1), until=None if until is None else NOW + until)
+
+
+def due(number: int, waited: timedelta, **more: Any) -> Counts:
+    return Counts(due=number, oldest_due_at=NOW - waited, **more)
+
+
+FLOWING = Flow(minutes=5, arrivals=10, completions=10, done=50)
+
+
+@pytest.mark.parametrize(
+    ("known", "word", "why", "figure"),
+    [
+        ({}, Word.OK, Why.FINE, None),
+        ({"closing": closed("auth")}, Word.BLOCKED, Why.AUTH, None),
+        ({"closing": closed("pause")}, Word.BLOCKED, Why.PAUSE, None),
+        ({"closing": closed("provider")}, Word.BLOCKED, Why.PROVIDER, None),
+        ({"closing": closed("circuit")}, Word.DOWN, Why.CIRCUIT, None),
+        ({"partly": closed("circuit")}, Word.DEGRADED, Why.CIRCUIT, None),
+        ({"circuit": "half_open"}, Word.DEGRADED, Why.PROBING, None),
+        ({"counts": due(1, STALLED_AFTER + A_SECOND)}, Word.DOWN, Why.NOTHING_COMPLETES, 10),
+        ({"counts": due(1, STALLED_AFTER)}, Word.OK, Why.FINE, None),
+        ({"counts": due(1, STALLED_AFTER + A_SECOND), "flow": FLOWING}, Word.DEGRADED, Why.BEHIND, 600),
+        ({"counts": Counts(blocked=2, stopped_lanes=1, dead=1)}, Word.DEGRADED, Why.LANE_STOPPED, 1),
+        ({"counts": due(1, A_SECOND), "flow": Flow(lag_p95=LAG_TARGET + 1)}, Word.DEGRADED, Why.BEHIND, 301),
+        ({"counts": due(1, A_SECOND), "flow": Flow(lag_p95=LAG_TARGET)}, Word.OK, Why.FINE, None),
+        ({"flow": Flow(done=95, died=5)}, Word.DEGRADED, Why.DYING, 5),
+        ({"flow": Flow(done=4, died=4)}, Word.OK, Why.FINE, None),
+        ({"counts": Counts(dead=3)}, Word.DEGRADED, Why.DEAD_LETTERS, 3),
+        ({"counts": due(9, A_SECOND, running=4), "slots": 4}, Word.DEGRADED, Why.CROWDED, 100),
+        ({"counts": due(9, A_SECOND, running=3), "slots": 4}, Word.OK, Why.FINE, None),
+        ({"counts": Counts(running=4), "slots": 4}, Word.OK, Why.FINE, None),
+    ],
+)
+def test_the_first_rule_that_holds_gives_the_word(
+    known: dict[str, Any], word: Word, why: Why, figure: float | None
+) -> None:
+    one = judged(**known)
+    assert (one.word, one.why, one.figure) == (word, why, figure)
+
+
+def test_what_was_not_counted_lately_is_unknown_and_never_ok() -> None:
+    for counted_at in (None, NOW - COUNTED_WITHIN - A_SECOND):
+        assert judged(counted_at=counted_at).word is Word.UNKNOWN
+    assert judged(counted_at=NOW - COUNTED_WITHIN).word is Word.OK
+
+
+def test_a_door_is_known_also_while_nothing_is_counted() -> None:
+    assert judged(counted_at=None, closing=closed("pause")).why is Why.PAUSE
+
+
+@pytest.mark.parametrize(
+    "worker",
+    [
+        replace(WORKER, alive=False),
+        replace(WORKER, accounts=("filial-rj",)),
+        replace(WORKER, state="draining"),
+    ],
+    ids=["silent", "serves others", "stops"],
+)
+def test_work_that_no_worker_serves_is_down(worker: WorkerState) -> None:
+    waits = due(1, NO_WORKER_AFTER + A_SECOND)
+    assert judged(worker, counts=waits).why is Why.NO_WORKER
+    assert judged(worker, counts=due(1, NO_WORKER_AFTER)).why is Why.FINE
+    assert judged(worker, WORKER, counts=waits).why is Why.FINE
+
+
+def test_a_word_keeps_since_when_it_holds_while_the_reason_changes() -> None:
+    before = NOW - timedelta(hours=3)
+    former = AccountHealth(account="filial-sp", word=Word.DEGRADED, since=before, why=Why.BEHIND)
+    assert judged(counts=Counts(dead=1), former=former).since == before
+    assert judged(former=former).since == NOW
+
+
+def test_a_closed_account_has_stood_so_since_its_door_was_closed() -> None:
+    assert judged(closing=closed("circuit")).since == NOW - timedelta(hours=1)
+
+
+def test_who_needs_a_person_comes_first_then_the_worst_then_by_name() -> None:
+    standings = {
+        "a": Standing(),
+        "b": Standing(closing=closed("circuit")),
+        "c": Standing(counts=Counts(dead=1)),
+        "d": Standing(closing=closed("auth")),
+        "e": Standing(closing=closed("provider")),
+    }
+    health = evaluate(standings, [WORKER], now=NOW, counted_at=NOW)
+    assert [one.account for one in health.accounts] == ["d", "c", "b", "e", "a"]
+
+
+TWO_A_MINUTE = Flow(arrivals=8, completions=10)
+
+
+@pytest.mark.parametrize(
+    ("counts", "flow", "closing", "limit", "expected"),
+    [
+        (Counts(), TWO_A_MINUTE, None, None, Drain()),
+        (Counts(due=4), TWO_A_MINUTE, None, None, Drain(seconds=120, bound="pace")),
+        (Counts(due=4), Flow(arrivals=10, completions=10), None, None, Drain(bound="pace")),
+        (Counts(due=4), Flow(arrivals=11, completions=10), None, None, Drain(bound="pace")),
+        (Counts(due=4), TWO_A_MINUTE, None, 9.0, Drain(seconds=240, bound="provider")),
+        (Counts(due=4), TWO_A_MINUTE, None, 20.0, Drain(seconds=120, bound="pace")),
+        (Counts(paused=4), Flow(), closed("pause"), None, Drain(bound="door")),
+        (Counts(paused=4), Flow(), closed("provider", timedelta(minutes=5)), None, Drain(bound="door")),
+        (
+            Counts(paused=10), Flow(), closed("provider", timedelta(minutes=5)), 10.0,
+            Drain(seconds=360, bound="door"),
+        ),
+    ],
+)  # fmt: skip
+def test_the_time_to_drain_is_the_surplus_capped_by_provider_and_door(
+    counts: Counts, flow: Flow, closing: Closing | None, limit: float | None, expected: Drain
+) -> None:
+    assert drain(counts, flow, closing, NOW, limit_per_minute=limit) == expected
