@@ -9,15 +9,23 @@ from flask import Flask, current_app, g, make_response, render_template, request
 from flask_babel import gettext, lazy_gettext
 from flask_babel.speaklater import LazyString
 from flask_wtf.csrf import CSRFError
+from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import HTTPException, InternalServerError
 from werkzeug.wrappers import Response as AnyResponse
 
 from dlq_console.errors import ActionNotAllowed, EventNotFound, PayloadRefused, StoreUnavailable
-from dlq_console.store.filters import FilterError
+from dlq_console.store.filters import PARAMETERS, PAYLOAD, EventFilter, FilterError
 from dlq_console.store.people import PeopleError
 from dlq_console.web import outages
-from dlq_console.web.asking import HalfAsked
+from dlq_console.web.asking import DEAD_LETTERS, HalfAsked
 from dlq_console.web.auth import load_person
+from dlq_console.web.lists import page_address
+from dlq_console.web.surroundings import PAGES
+
+#: Fields in which people write; never a password, a token or a number that only counts on its own page.
+_WRITTEN = ("payload", "note", "draft", "playbook")
+#: Acts whose form stands behind a list in which something was selected.
+_OF_A_SELECTION = ("bulk.preview", "bulk.start", "bulk.put_on_desk")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +40,8 @@ class Link:
 class Problem:
     """What an error page or fragment says.
 
-    `detail` is an English sentence of the store; `kept` is what the person had written and must not lose.
+    `detail` is an English sentence of the store; `kept` is what the person had written and must not lose. `typed` is the same
+    as fields of the form on `page`, which get it back once that page is open again.
     """
 
     status: int
@@ -41,6 +50,8 @@ class Problem:
     detail: str = ""
     kept: str = ""
     link: Link | None = None
+    typed: tuple[tuple[str, str], ...] = ()
+    page: str = ""
 
 
 _TEXTS: dict[int, tuple[LazyString, LazyString]] = {
@@ -149,8 +160,9 @@ def _form_token_wrong(_error: CSRFError) -> AnyResponse:
             400,
             gettext("This page is too old to be sent"),
             gettext("Nothing was changed. Open it again and repeat the last step."),
-            kept=_typed(),
             link=Link(_page_behind_form(), gettext("Open the page again")),
+            typed=_typed(),
+            page=_given_back_on(),
         )
     )
 
@@ -181,7 +193,7 @@ def _list_behind_filter() -> str:
 
 def _session_ended() -> Problem:
     login = Link(url_for("auth.show_log_in", next=_page_behind_form()), gettext("Log in"))
-    return replace(problem(401), kept=_typed(), link=login)
+    return replace(problem(401), link=login, typed=_typed(), page=_given_back_on())
 
 
 def _failure(error: HTTPException) -> Problem:
@@ -194,19 +206,40 @@ def _failure(error: HTTPException) -> Problem:
     return problem(500, sentence=told)
 
 
-def _typed() -> str:
-    return request.form.get("payload") or request.form.get("note", "")
+def _typed() -> tuple[tuple[str, str], ...]:
+    return tuple((name, request.form[name]) for name in _WRITTEN if request.form.get(name))
 
 
 def _page_behind_form() -> str:
     """The page on which the form of this request stood."""
     event_id = (request.view_args or {}).get("event_id")
     if event_id is not None:
-        return url_for("events.show", event_id=event_id)
+        return url_for("edit.write" if request.blueprint == "edit" else "events.show", event_id=event_id)
     fingerprint = (request.view_args or {}).get("fingerprint")
     if fingerprint is not None:
         return url_for("groups.show", fingerprint=fingerprint)
+    if request.endpoint in _OF_A_SELECTION:
+        return _list_behind_selection()
     return url_for("auth.show_log_in") if request.endpoint == "auth.log_in" else url_for("triage.overview")
+
+
+def _given_back_on() -> str:
+    """The page whose only form this was; of pages with many forms nobody could say which one gets its text back."""
+    return _page_behind_form() if request.blueprint == "edit" else ""
+
+
+def _list_behind_selection() -> str:
+    """The list in which the form's selection was made, with its filter, which the form itself had brought."""
+    address = url_for(PAGES.get(request.form.get("list", ""), PAGES[DEAD_LETTERS]))
+    given = [
+        pair
+        for pair in request.form.items(multi=True)
+        if pair[0] in PARAMETERS or pair[0].startswith(PAYLOAD)
+    ]
+    try:
+        return page_address(address, EventFilter.parse(MultiDict(given)))
+    except FilterError:
+        return address
 
 
 def _load_person_if_possible() -> None:

@@ -24,7 +24,7 @@ rules.before_request(require_person)
 
 @dataclass(frozen=True, slots=True)
 class PackShown:
-    """One file of rules; `open` where the reader came for a rule of it."""
+    """One file of rules; `open` where the reader has asked for it or came for a rule of it."""
 
     name: str
     rules: tuple[RuleInForce, ...]
@@ -106,16 +106,18 @@ def _context(draft: str) -> dict[str, Any]:
     known = in_force(loaded)
     return {
         "draft": draft,
-        "packs": _packs(known, request.args.get("rule", "")),
+        "packs": _packs(known, rule=request.args.get("rule", ""), pack=request.args.get("pack", "")),
         "wrong": "",
         "answer": _answer(known, loaded.version),
     }
 
 
-def _packs(known: tuple[RuleInForce, ...], wanted: str) -> tuple[PackShown, ...]:
+def _packs(known: tuple[RuleInForce, ...], *, rule: str, pack: str) -> tuple[PackShown, ...]:
     return tuple(
-        PackShown(name, of_pack, own=of_pack[0].own, open=any(rule.id == wanted for rule in of_pack))
-        for name, found in groupby(known, key=lambda rule: rule.pack)
+        PackShown(
+            name, of_pack, own=of_pack[0].own, open=name == pack or any(each.id == rule for each in of_pack)
+        )
+        for name, found in groupby(known, key=lambda each: each.pack)
         if (of_pack := tuple(found))
     )
 

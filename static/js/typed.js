@@ -6,19 +6,28 @@
   const fields = "textarea[id], input[id]:not([type]), input[id][type=text]";
   const follows = (event) => event.detail.requestConfig.elt.hasAttribute("data-follows");
 
+  const store = (path, values) => window.sessionStorage.setItem(KEY, JSON.stringify({ path, values }));
+
   function keep() {
     const typed = [...document.querySelectorAll(fields)].filter((field) => field.value !== field.defaultValue);
     if (!typed.length) return;
-    const values = Object.fromEntries(typed.map((field) => [field.id, field.value]));
-    window.sessionStorage.setItem(KEY, JSON.stringify({ path: window.location.pathname, values }));
+    store(window.location.pathname, Object.fromEntries(typed.map((field) => [field.id, field.value])));
+  }
+
+  // The page that says that the session has ended holds what a plain form had brought.
+  function take() {
+    const typed = [...document.querySelectorAll("textarea[data-page]")];
+    if (!typed.length) return;
+    const { pathname } = new URL(typed[0].dataset.page, window.location);
+    store(pathname, Object.fromEntries(typed.map((field) => [field.dataset.name, field.value])));
   }
 
   function giveBack() {
     const kept = JSON.parse(window.sessionStorage.getItem(KEY) ?? "null");
-    if (kept?.path !== window.location.pathname) return;
+    if (kept?.path !== window.location.pathname || document.querySelector("textarea[data-page]")) return;
     window.sessionStorage.removeItem(KEY);
     for (const [id, value] of Object.entries(kept.values)) {
-      const field = document.getElementById(id);
+      const field = document.getElementById(id) ?? document.querySelector(`main textarea[name="${id}"]`);
       if (!field) continue;
       field.value = value;
       const sheet = field.closest("details");
@@ -34,4 +43,5 @@
   });
 
   giveBack();
+  take();
 })();

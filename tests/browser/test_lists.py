@@ -127,6 +127,25 @@ def test_a_session_that_ends_costs_no_typed_text(site: Site, open_page: OpenPage
     assert site.desk.hub.get(event_id).status == "discarded"
 
 
+def test_a_session_that_ends_costs_no_typed_payload(site: Site, open_page: OpenPage) -> None:
+    event_id = site.desk.dead("1", payload={"number": "1"})
+    page = open_page(f"/events/{event_id}/edit", role="editor", expect=("401",))
+    page.locator("#payload").fill('{"number": "typed"}')
+    page.locator("#edit-note").fill("of the accountant")
+    page.context.clear_cookies()
+    page.get_by_role("button", name="Check").click()
+    expect(page.locator("#typed-note")).to_have_value("of the accountant")
+    # Any earlier the script has not seen yet what it should keep.
+    page.wait_for_load_state()
+    page.get_by_role("link", name="Log in").click()
+    page.locator("#name").fill("maria")
+    page.locator("#password").fill(PASSWORD)
+    page.locator("#password").press("Enter")
+    expect(page).to_have_url(f"{site.address}/events/{event_id}/edit")
+    expect(page.locator("#payload")).to_have_value('{"number": "typed"}')
+    expect(page.locator("#edit-note")).to_have_value("of the accountant")
+
+
 def test_an_answer_that_comes_late_never_replaces_a_newer_one(site: Site, open_page: OpenPage) -> None:
     site.desk.dead("1", account="filial-sp")
     site.desk.dead("2", account="filial-rj")

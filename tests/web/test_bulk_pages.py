@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from flask import Flask
@@ -231,6 +232,17 @@ def test_above_a_hundred_the_number_is_typed_and_a_canary_is_suggested(desk: Des
         assert "&lt;b&gt;why&lt;/b&gt;</textarea>" in answer.text
     begun = maria.post("/bulk", **(fields | {"typed": "1.001"}))
     assert _run(desk, path_of(begun)).stages == (1, 10, 100)
+
+
+def test_who_logs_in_again_comes_back_to_the_list_with_its_filter(desk: Desk, maria: Visitor) -> None:
+    desk.dead("1")
+    fields = _fields(maria.post("/bulk/preview", **ALL, kind="order.create"))
+    maria.client.delete_cookie("dlq_console")
+    answer = maria.post("/bulk", **(fields | {"note": "a careful reason"}))
+    assert answer.status_code == 401
+    assert "a careful reason" in answer.text
+    back = {unquote(link["href"]) for link in Tags(answer.text).named("a")}
+    assert "/login?next=/dead-letters?kind=order.create" in back
 
 
 @pytest.mark.parametrize(

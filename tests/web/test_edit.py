@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from html import unescape
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from flask import Flask
@@ -231,9 +232,12 @@ def test_a_lost_session_costs_nobody_their_text(app: Flask, desk: Desk, edna: Vi
     event_id = _dead(desk)
     edna.get(f"/events/{event_id}/edit")
     edna.client.delete_cookie("dlq_console")
-    answer = edna.post(f"/events/{event_id}/edit", payload='{"number": "typed"}')
+    answer = edna.post(f"/events/{event_id}/edit", payload='{"number": "typed"}', note="of the accountant")
     assert answer.status_code == 401
     assert '{"number": "typed"}' in unescape(answer.text)
+    assert "of the accountant" in answer.text
+    back = {unquote(link["href"]) for link in Tags(answer.text).named("a")}
+    assert f"/login?next=/events/{event_id}/edit" in back
 
 
 def test_what_is_in_doubt_says_why_it_is_not_edited(desk: Desk, edna: Visitor) -> None:

@@ -43,12 +43,14 @@ def test_the_page_shows_the_rules_in_force_with_their_marks(sqlite_url: str, tmp
     assert f"rule set {desk.hub.registry.rules.version}" in text
     assert "1 of them your own" in text
     assert "ours · 2 rules · your own" in text
+    assert "ours.stock" not in text, "the rules of a pack are shown when they are asked for"
+    text = read(visitor.get("/rules?pack=ours").text)
     assert (
         "ours.stock message ^.*estoque.*$ may pass by itself transient · event · unknown in force your own"
         in text
     )
     assert "switched off only plausible" in text
-    assert "omie.blocked provider omie status 425" in text
+    assert "omie.blocked provider omie status 425" in read(visitor.get("/rules?pack=omie").text)
     page = visitor.get("/rules?rule=omie.blocked").text
     assert page.count(" open><summary>") == 1
     assert 'id="rule-omie.blocked"' in page

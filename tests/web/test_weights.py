@@ -81,6 +81,8 @@ PAGES = (
     "/work",
     "/audit",
     "/views",
+    "/rules",
+    "/rules?pack=omie",
 )
 
 
