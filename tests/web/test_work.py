@@ -6,15 +6,25 @@ import re
 from datetime import timedelta
 
 from flask import Flask
+from sqlalchemy import bindparam
 
 from dlq_console.clock import utc_now
 from dlq_console.store import groups
+from dlq_console.store.types import UtcTime
 from tests.web.desk import Desk
 from tests.web.visitor import Tags, Visitor, read
 
 
 def _order(html: str) -> list[str]:
     return re.findall(r'id="e(\d+)"', html)
+
+
+def _overdue(desk: Desk, template: str, of: int | str) -> None:
+    """Let the time to be done by have passed an hour ago, which nobody can say when assigning."""
+    with desk.hub.store.write() as connection:
+        values = {"late": utc_now() - timedelta(hours=1), "of": of}
+        statement = desk.hub.store.statement(template).bindparams(bindparam("late", type_=UtcTime()))
+        assert connection.execute(statement, values).rowcount == 1
 
 
 def test_what_is_mine_stands_by_due_time_with_the_snoozed_apart_and_the_done_gone(
@@ -25,7 +35,8 @@ def test_what_is_mine_stands_by_due_time_with_the_snoozed_apart_and_the_done_gon
     now = utc_now()
     hub = desk.hub
     hub.assign(soon, "maria", now + timedelta(hours=1), actor="maria")
-    hub.assign(late, "maria", now - timedelta(hours=1), actor="joana")
+    hub.assign(late, "maria", now + timedelta(hours=1), actor="joana")
+    _overdue(desk, "UPDATE {desk} SET due_at = :late WHERE event_id = :of", late)
     for event_id in (undated, snoozed, finished):
         hub.assign(event_id, "maria", actor="maria")
     hub.assign(hers, "joana", actor="joana")
@@ -61,7 +72,8 @@ def test_a_cause_on_my_desk_stands_there_with_its_dead_letters(desk: Desk, maria
     groups.sample(desk.hub.store)
     fingerprint = desk.hub.get(first).fingerprint
     assert fingerprint
-    desk.hub.assign_group(fingerprint, "maria", utc_now() - timedelta(minutes=5), actor="joana")
+    desk.hub.assign_group(fingerprint, "maria", utc_now() + timedelta(minutes=5), actor="joana")
+    _overdue(desk, "UPDATE {group_desk} SET due_at = :late WHERE fingerprint = :of", fingerprint)
     page = maria.get("/work").text
     assert f'href="/groups/{fingerprint}"' in page
     assert "1 thing is yours to do. 1 is overdue." in read(page)
