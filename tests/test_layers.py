@@ -61,6 +61,7 @@ HOUSE = House(
                 "resilience.pacing",
                 "health.series",
                 "health.histograms",
+                "health.values",
             ),
             packages=_names("sqlalchemy", "alembic"),
             packages_of={"store.people": _names("argon2")},

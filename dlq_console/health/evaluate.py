@@ -17,6 +17,7 @@ from dlq_console.health.values import (
     Counts,
     Drain,
     Flow,
+    Former,
     Health,
     Why,
     Word,
@@ -63,7 +64,7 @@ class Standing:
     circuit: str = "closed"
     circuit_forced: bool = False
     limit_per_minute: float | None = None
-    former: AccountHealth | None = None
+    former: Former | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,11 +9,6 @@ BOUNDS_MS = (10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 3
 BINS = len(BOUNDS_MS) + 1
 
 
-def bin_of(milliseconds: float) -> int:
-    """The bin in which a duration is counted."""
-    return next((place for place, bound in enumerate(BOUNDS_MS) if milliseconds <= bound), BINS - 1)
-
-
 def percentile(bins: Sequence[int], percent: float, *, largest_ms: float | None = None) -> float | None:
     """The duration in seconds that `percent` of those counted do not exceed; None where none was counted.
 

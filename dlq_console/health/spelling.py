@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from dlq_console.health.values import AccountHealth, Counts, Flow, Health, Why, Word, WorkerState
+from dlq_console.health.values import AccountHealth, Counts, Flow, Former, Health, Why, Word, WorkerState
 
 #: The readings under which the store keeps them.
 ACCOUNTS, WORKERS = "health accounts", "health workers"
@@ -57,11 +57,14 @@ def read_flows(value: Any) -> dict[str, Flow]:
         return {}
 
 
-def read_former(value: Any) -> AccountHealth | None:
-    """One account as `kept_values` wrote it; None where another version of the hub did."""
+def read_former(value: Any) -> Former | None:
+    """How one account was judged, as `kept_values` wrote it; None where it was not, or another version of the hub wrote.
+
+    Only what the next judgement asks for: reading all of a thousand accounts takes as long as judging them.
+    """
     try:
-        return _account.validate_python(value)
-    except ValueError:
+        return Former(Word(value["word"]), datetime.fromisoformat(value["since"]))
+    except (KeyError, TypeError, ValueError):
         return None
 
 

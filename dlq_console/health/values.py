@@ -137,6 +137,14 @@ class Drain:
     bound: str = "nothing"
 
 
+@dataclass(frozen=True, slots=True)
+class Former:
+    """How an account was judged last, as far as the next judgement asks: it stands so since then while the word stays."""
+
+    word: Word
+    since: datetime
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountHealth:
     """One account, judged.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from dlq_console.health.histograms import percentile
+from dlq_console.health.values import Flow
 from dlq_console.store.events import read_time
 from dlq_console.store.health_tables import BINS
 from dlq_console.store.rollups import rolled_until
@@ -31,21 +31,7 @@ GROUP BY r.account
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flowed:
-    """What came and went in an account; the names are explained in `health/values.py`."""
-
-    minutes: int = MINUTES
-    arrivals: float = 0.0
-    completions: float = 0.0
-    done: int = 0
-    died: int = 0
-    lag_p50: float | None = None
-    lag_p95: float | None = None
-    last_done_at: datetime | None = None
-
-
-def flows(store: Store) -> tuple[dict[str, Flowed], datetime | None]:
+def flows(store: Store) -> tuple[dict[str, Flow], datetime | None]:
     """By account, those of all together under no name; and until when. An account in which nothing moved is left out."""
     until = rolled_until(store)
     if until is None:
@@ -56,11 +42,12 @@ def flows(store: Store) -> tuple[dict[str, Flowed], datetime | None]:
     return {row.account: _flowed(row) for row in rows}, until
 
 
-def _flowed(row: Any) -> Flowed:
+def _flowed(row: Any) -> Flow:
     bins = [int(getattr(row, f"lag{place}")) for place in range(BINS)]
     done, died = int(row.done), int(row.died)
     last = read_time(row.last_done)
-    return Flowed(
+    return Flow(
+        minutes=MINUTES,
         arrivals=round(int(row.arrived) / MINUTES, 1),
         completions=round((done + died) / MINUTES, 1),
         done=done,

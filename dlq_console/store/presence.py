@@ -7,11 +7,10 @@ import os
 import secrets
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from importlib.metadata import version
 from typing import Any
 
+from dlq_console.health.values import WorkerState
 from dlq_console.store.events import read_time
 from dlq_console.store.store import Store
 
@@ -43,37 +42,19 @@ COUNT_SLOTS = f"SELECT {SLOTS}"
 MOST_WORKERS = 2_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Worker:
-    """One worker, as it told last; the names are explained in `health/values.py`."""
-
-    worker: str
-    mode: str
-    host: str
-    pid: int
-    version: str
-    slots: int
-    accounts: tuple[str, ...] | None
-    state: str
-    started_at: datetime
-    heartbeat_at: datetime
-    alive: bool
-    running: int
-
-
-def every_worker(store: Store) -> list[Worker]:
+def every_worker(store: Store) -> list[WorkerState]:
     """All that have not been forgotten, living or not, by their ids."""
     with store.read() as connection:
         rows = connection.execute(store.statement(WORKERS), {"most": MOST_WORKERS}).mappings().all()
     return [_worker(row) for row in rows]
 
 
-def _worker(row: Any) -> Worker:
+def _worker(row: Any) -> WorkerState:
     started, beaten = read_time(row["started_at"]), read_time(row["heartbeat_at"])
     assert started is not None  # noqa: S101 - for the type checker; both columns are never empty
     assert beaten is not None  # noqa: S101 - as above
     accounts = row["accounts"]
-    return Worker(
+    return WorkerState(
         worker=row["id"],
         accounts=None if accounts is None else tuple(json.loads(accounts)),
         started_at=started,

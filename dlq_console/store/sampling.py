@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from dlq_console.health.values import Counts
 from dlq_console.store.claim_sql import BULK, LIVE, RETRY
 from dlq_console.store.clock import from_microseconds
 from dlq_console.store.events import read_time
@@ -134,23 +135,9 @@ ON CONFLICT (grain, account, kind, bucket) DO UPDATE SET
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sampled:
-    """How many events of an account stood where; the names are explained in `health/values.py`.
+class Sampled(Counts):
+    """The counts of an account, and the kind of the event that is next in line."""
 
-    Attributes:
-        capped: which of these names were counted up to a cap only.
-        ahead: the kind of the event that is next in line.
-    """
-
-    due: int = 0
-    scheduled: int = 0
-    paused: int = 0
-    blocked: int = 0
-    running: int = 0
-    dead: int = 0
-    oldest_due_at: datetime | None = None
-    stopped_lanes: int = 0
-    capped: tuple[str, ...] = ()
     ahead: str | None = field(default=None, compare=False)
 
 

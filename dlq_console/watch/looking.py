@@ -6,15 +6,16 @@ lies in the store as readings: one row per account and per worker, and all count
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from dlq_console.health import spelling
 from dlq_console.health.evaluate import Standing, evaluate
 from dlq_console.health.spelling import ACCOUNTS, COUNTS, FLOWS, WORKERS
-from dlq_console.health.values import AccountHealth, Closing, Counts, Flow, Health, WorkerState
+from dlq_console.health.values import Closing, Counts, Flow, Former, Health, WorkerState
 from dlq_console.hub.core import HubCore
 from dlq_console.hub.door_figures import circuit_figures
 from dlq_console.redact import redact_text
@@ -33,7 +34,6 @@ TOGETHER, AHEAD = "all", "ahead"
 MOST_FIGURES = 40
 #: Fields of an account that are figures.
 _FIGURES = frozenset({"counts", "flow", "drain", "figure"})
-_COUNTED = tuple(one.name for one in fields(Counts))
 
 
 def look(hub: HubCore) -> int:
@@ -56,17 +56,15 @@ def count(hub: HubCore) -> int:
 
 def keep_counts(store: Store, found: Mapping[str, sampling.Sampled]) -> None:
     """Write down what was counted, for the next looks."""
-    counted = {name: Counts(**{key: getattr(one, key) for key in _COUNTED}) for name, one in found.items()}
     ahead = {name: one.ahead for name, one in found.items() if one.ahead}
-    snapshots.keep(store, COUNTS, {TOGETHER: spelling.counts_value(counted), AHEAD: ahead})
+    snapshots.keep(store, COUNTS, {TOGETHER: spelling.counts_value(found), AHEAD: ahead})
 
 
 def roll_up(hub: HubCore) -> int:
     """Make the minutes that are new or may have changed; returns how many rows were written."""
     written = rollups.roll_up(hub.store)
     found, _ = flows.flows(hub.store)
-    moved = {name: Flow(**asdict(one)) for name, one in found.items()}
-    snapshots.keep(hub.store, FLOWS, {TOGETHER: spelling.flows_value(moved)})
+    snapshots.keep(hub.store, FLOWS, {TOGETHER: spelling.flows_value(found)})
     return written
 
 
@@ -80,12 +78,14 @@ def judged(store: Store, former: Mapping[str, Any]) -> Health:
     counted, flowed = snapshots.look(store, COUNTS), snapshots.look(store, FLOWS)
     counts = spelling.read_counts(counted.values.get(TOGETHER))
     moved = spelling.read_flows(flowed.values.get(TOGETHER))
-    workers = [WorkerState(**_plain(one)) for one in presence.every_worker(store)]
+    workers = presence.every_worker(store)
+    room = _room(workers)
     found = _doors_by_account(store, counted.values.get(AHEAD) or {})
     names = (counts.keys() | moved.keys() | found.doors.keys()) - {sampling.ALL, OWN_ACCOUNT}
-    before = {name: spelling.read_former(value) for name, value in former.items() if name in names}
     standings = {
-        name: _standing(name, found, counts.get(name), moved.get(name), workers, before.get(name))
+        name: _standing(
+            name, found, counts.get(name), moved.get(name), room(name), spelling.read_former(former.get(name))
+        )
         for name in names
     }
     return evaluate(
@@ -153,8 +153,8 @@ def _standing(
     found: _Doors,
     counts: Counts | None,
     flow: Flow | None,
-    workers: Iterable[WorkerState],
-    former: AccountHealth | None,
+    room: int | None,
+    former: Former | None,
 ) -> Standing:
     mine = found.doors.get(name, [])
     whole = next((door for door in mine if door.scope.type == "account"), None)
@@ -166,7 +166,7 @@ def _standing(
         # An account of which nothing was counted has nothing; whether anything was counted at all is judged apart.
         counts=counts,
         flow=flow or Flow(),
-        slots=_slots(found.slots.get(name), name, workers),
+        slots=found.slots.get(name, room),
         limit_per_minute=_limit_of(name, found),
         circuit=str(circuit["state"]),
         circuit_forced=circuit["override"] is not None,
@@ -203,24 +203,24 @@ def _by(door: Door, cause: str, now: float) -> str | None:
     return override and override["actor"]
 
 
-def _slots(limit: int | None, name: str, workers: Iterable[WorkerState]) -> int | None:
-    """How many events of an account may run at once; None where nothing runs any."""
-    total = sum(
-        worker.slots
-        for worker in workers
-        if worker.alive and (worker.accounts is None or name in worker.accounts)
-    )
-    if limit is not None:
-        return limit
-    return fair_share(total) if total else None
+def _room(workers: Iterable[WorkerState]) -> Callable[[str], int | None]:
+    """Tells how many events of an account may run at once where that was not set; None where nothing runs any."""
+    everywhere, own = 0, Counter[str]()
+    for worker in workers:
+        if worker.alive and worker.accounts is None:
+            everywhere += worker.slots
+        elif worker.alive and worker.accounts is not None:
+            own.update(dict.fromkeys(worker.accounts, worker.slots))
+
+    def room(account: str) -> int | None:
+        total = everywhere + own[account]
+        return fair_share(total) if total else None
+
+    return room
 
 
 def _moment(seconds: float | None) -> datetime | None:
     return None if seconds is None or seconds <= 0 else datetime.fromtimestamp(seconds, UTC)
-
-
-def _plain(worker: presence.Worker) -> dict[str, Any]:
-    return {one.name: getattr(worker, one.name) for one in fields(worker)}
 
 
 def _spared(

@@ -10,8 +10,9 @@ from typing import Any
 from flask import url_for
 from flask_babel import gettext, ngettext
 
+from dlq_console.health.values import WorkerState
 from dlq_console.store.people import Person
-from dlq_console.store.queries.crew import Crew, Running, StepRun, Worker, crew
+from dlq_console.store.queries.crew import Crew, Running, StepRun, crew
 from dlq_console.web import display, looks
 from dlq_console.web.auth import person
 from dlq_console.web.hub import store
@@ -33,7 +34,7 @@ class Line:
         odd: whether its version is not that of most.
     """
 
-    worker: Worker
+    worker: WorkerState
     look: Look
     mode: str
     events: Sequence[Running]
@@ -49,12 +50,12 @@ def page() -> dict[str, Any]:
     by_worker: dict[str, list[Running]] = {}
     for one in seen.running:
         by_worker.setdefault(one.worker, []).append(one)
-    known = {worker.id for worker in seen.workers}
+    known = {worker.worker for worker in seen.workers}
     return {
         "answer": _answer(seen),
         "steps_answer": _steps_answer(seen),
         "steps_stopped": is_stopped(seen),
-        "lines": [_line(one, by_worker.get(one.id, []), common) for one in seen.workers[:MOST_SHOWN]],
+        "lines": [_line(one, by_worker.get(one.worker, []), common) for one in seen.workers[:MOST_SHOWN]],
         "left": max(0, len(seen.workers) - MOST_SHOWN),
         "strays": [one for one in seen.running if one.worker not in known][:MOST_EVENTS],
         "versions": _versions(seen),
@@ -90,7 +91,7 @@ def is_stopped(seen: Crew) -> bool:
     return last is None or (seen.at - last).total_seconds() > STEPS_STOPPED
 
 
-def _line(worker: Worker, events: Sequence[Running], common: str) -> Line:
+def _line(worker: WorkerState, events: Sequence[Running], common: str) -> Line:
     oldest_first = sorted(events, key=lambda one: one.since or worker.started_at)
     if not worker.alive:
         look = Look("square", "fail", gettext("silent"))
@@ -170,15 +171,15 @@ def crew_figures(seen: Crew) -> dict[str, Any]:
     for one in seen.running:
         running.setdefault(one.worker, []).append(one)
     return {
-        "items": [_worker_figures(one, running.get(one.id, [])) for one in seen.workers],
+        "items": [_worker_figures(one, running.get(one.worker, [])) for one in seen.workers],
         "steps": {step.name: _step_figures(step) for step in seen.steps},
         "last_step_at": seen.last_step_at,
     }
 
 
-def _worker_figures(worker: Worker, running: Sequence[Running]) -> dict[str, Any]:
+def _worker_figures(worker: WorkerState, running: Sequence[Running]) -> dict[str, Any]:
     return {
-        "id": worker.id,
+        "id": worker.worker,
         "mode": worker.mode,
         "host": worker.host,
         "pid": worker.pid,

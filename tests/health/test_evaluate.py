@@ -17,7 +17,17 @@ from dlq_console.health.evaluate import (
     drain,
     evaluate,
 )
-from dlq_console.health.values import AccountHealth, Closing, Counts, Drain, Flow, Why, Word, WorkerState
+from dlq_console.health.values import (
+    AccountHealth,
+    Closing,
+    Counts,
+    Drain,
+    Flow,
+    Former,
+    Why,
+    Word,
+    WorkerState,
+)
 
 NOW = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
 A_SECOND = timedelta(seconds=1)
@@ -112,7 +122,7 @@ def test_work_that_no_worker_serves_is_down(worker: WorkerState) -> None:
 
 def test_a_word_keeps_since_when_it_holds_while_the_reason_changes() -> None:
     before = NOW - timedelta(hours=3)
-    former = AccountHealth(account="filial-sp", word=Word.DEGRADED, since=before, why=Why.BEHIND)
+    former = Former(Word.DEGRADED, before)
     assert judged(counts=Counts(dead=1), former=former).since == before
     assert judged(former=former).since == NOW
 

@@ -103,7 +103,7 @@ def test_who_is_at_work_and_how_long_runs_took_is_read_on_both_engines(failing: 
     leases.take(store, "relay", "host-a:1:x", 5)
     leases.report(store, "relay", "host-a:1:x", None)
     seen = crew(store)
-    assert [(one.id, one.alive, one.accounts) for one in seen.workers] == [
+    assert [(one.worker, one.alive, one.accounts) for one in seen.workers] == [
         ("host-a:1:x", True, ("filial-sp",))
     ]
     assert [(one.id, one.worker, one.late) for one in seen.running] == [(event.id, "host-a:1:x", False)]

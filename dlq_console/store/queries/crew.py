@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Row
 
+from dlq_console.health.values import WorkerState
 from dlq_console.store.events import read_time
 from dlq_console.store.internal import PREFIX
-from dlq_console.store.presence import DEAD_AFTER
+from dlq_console.store.presence import every_worker
 from dlq_console.store.store import Store
 
-#: Most workers and most running events that are read.
-MOST_WORKERS, MOST_RUNNING = 1_000, 5_000
+#: Most running events that are read.
+MOST_RUNNING = 5_000
 
-WORKERS = f"""
-SELECT id, mode, host, pid, version, slots, accounts, state, started_at, heartbeat_at,
-    CASE WHEN heartbeat_at > {{now}} - {{interval[{DEAD_AFTER}]}} THEN 1 ELSE 0 END AS alive
-FROM {{worker}} ORDER BY alive DESC, host, pid, id LIMIT {MOST_WORKERS}
-"""
 RUNNING = f"""
 SELECT id, kind, account, entity_id, lease_owner, started_at,
     CASE WHEN lease_until < {{now}} THEN 1 ELSE 0 END AS late
@@ -29,29 +24,6 @@ FROM {{event}} WHERE status = 'running' ORDER BY account, lease_until, id LIMIT 
 """
 STEPS = "SELECT name, owner, lease_until, last_run_at, last_error FROM {step} ORDER BY name"
 NOW = "SELECT {now} AS now"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Worker:
-    """One worker, as it told last.
-
-    Attributes:
-        accounts: those it serves; None for all.
-        state: `running`, or `stopping` once it takes nothing new.
-        alive: whether its heartbeat is not older than it may be.
-    """
-
-    id: str
-    mode: str
-    host: str
-    pid: int
-    version: str
-    slots: int
-    accounts: tuple[str, ...] | None
-    state: str
-    started_at: datetime
-    heartbeat_at: datetime
-    alive: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,10 +55,10 @@ class StepRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crew:
-    """Everybody at work as of `at`, the database's time; `capped` where more events run than were read."""
+    """Everybody at work as of `at`, the database's time, the living first; `capped` where more events run than were read."""
 
     at: datetime
-    workers: tuple[Worker, ...]
+    workers: tuple[WorkerState, ...]
     running: tuple[Running, ...]
     steps: tuple[StepRun, ...]
     capped: bool = False
@@ -109,12 +81,14 @@ def crew(store: Store) -> Crew:
         def read(template: str) -> list[Row[Any]]:
             return list(connection.execute(store.statement(template)))
 
-        workers, running, steps, (now,) = (read(one) for one in (WORKERS, RUNNING, STEPS, NOW))
+        running, steps, (now,) = (read(one) for one in (RUNNING, STEPS, NOW))
     at = read_time(now.now)
     assert at is not None, "the database tells the time"  # noqa: S101 - tells the type checker
     return Crew(
         at=at,
-        workers=tuple(_worker(row, at) for row in workers),
+        workers=tuple(
+            sorted(every_worker(store), key=lambda one: (not one.alive, one.host, one.pid, one.worker))
+        ),
         running=tuple(_running(row) for row in running),
         steps=tuple(
             StepRun(
@@ -126,22 +100,6 @@ def crew(store: Store) -> Crew:
             for row in steps
         ),
         capped=len(running) >= MOST_RUNNING,
-    )
-
-
-def _worker(row: Row[Any], at: datetime) -> Worker:
-    return Worker(
-        id=row.id,
-        mode=row.mode,
-        host=row.host,
-        pid=row.pid,
-        version=row.version,
-        slots=row.slots,
-        accounts=None if row.accounts is None else tuple(json.loads(row.accounts)),
-        state=row.state,
-        started_at=read_time(row.started_at) or at,
-        heartbeat_at=read_time(row.heartbeat_at) or at,
-        alive=bool(row.alive),
     )
 
 
