@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from threading import Lock
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from flask import url_for
 
 from dlq_console.health.series import RANGES, Series
-from dlq_console.health.values import AccountHealth
-from dlq_console.store.store import Store
 from dlq_console.web import display, series_seen
 from dlq_console.web.axes import Happened, happened
 from dlq_console.web.chart_subjects import OF_AN_ACCOUNT, Subject, subjects
 from dlq_console.web.chart_views import ChartView, chart_view
-from dlq_console.web.health_seen import seen as health_seen
+from dlq_console.web.health_seen import look
 from dlq_console.web.hub import store
-from dlq_console.web.keeping import Keeper
+from dlq_console.web.keeping import Keeper, OfStore
 from dlq_console.web.series_seen import KEPT_FOR, MOST, Asked
 
 
@@ -100,15 +96,12 @@ def happened_to(what: Asked, shown: Series) -> Happened:
     if not (what.account and shown.times):
         return Happened()
     key = (what.account, what.range.name, display.current().locale)
-    return _keeper(store()).get(key, lambda: _read(what, shown.times[0])).value
+    return _keepers.get(store()).get(key, lambda: _read(what, shown.times[0])).value
 
 
 def _read(what: Asked, since: datetime) -> Happened:
-    return happened(what.account, since, step=what.range.step, seen=_seen(what.account))
-
-
-def _seen(account: str) -> AccountHealth | None:
-    return next((one for one in health_seen(store()).accounts if one.account == account), None)
+    seen = look(store()).by_name.get(what.account)
+    return happened(what.account, since, step=what.range.step, seen=seen)
 
 
 def _word(name: str) -> str:
@@ -116,13 +109,4 @@ def _word(name: str) -> str:
     return f"{name[:-1]} {name[-1]}"
 
 
-def _keeper(here: Store) -> Keeper[tuple[str, str, str], Happened]:
-    known = _of_stores.get(here)
-    if known is None:
-        with _lock:
-            known = _of_stores.setdefault(here, Keeper(KEPT_FOR, most=MOST))
-    return known
-
-
-_lock = Lock()
-_of_stores: WeakKeyDictionary[Store, Keeper[tuple[str, str, str], Happened]] = WeakKeyDictionary()
+_keepers: OfStore[Keeper[tuple[str, str, str], Happened]] = OfStore(lambda: Keeper(KEPT_FOR, most=MOST))

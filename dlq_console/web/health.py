@@ -91,8 +91,12 @@ def workers_part() -> AnyResponse:
 
 def _pulse() -> dict[str, Any]:
     """What a page says of its age: what it shows was read within the last second."""
+    return {"every": pulse.EVERY, "pulse": _just_now()}
+
+
+def _just_now() -> pulse.Pulse:
     shown = display.current()
-    return {"every": pulse.EVERY, "pulse": pulse.Pulse(shown.stamp(shown.now).short, "0.0")}
+    return pulse.Pulse(shown.stamp(shown.now).short, "0.0")
 
 
 def _part(html: str) -> AnyResponse:
@@ -101,9 +105,4 @@ def _part(html: str) -> AnyResponse:
         abort(404)
     response = Response(html)
     response.set_etag(blake2s(html.encode(), digest_size=12).hexdigest())
-    response.headers["Cache-Control"] = "private, no-cache"
-    response.headers["Vary"] = pulse.VARY
-    response.headers["Seen-Age"] = "0.0"
-    shown = display.current()
-    response.headers["Seen-At"] = shown.stamp(shown.now).short.encode("ascii", "replace").decode()
-    return response.make_conditional(request)
+    return pulse.aged(response, _just_now()).make_conditional(request)

@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from weakref import WeakKeyDictionary
 
 from dlq_console.clock import monotonic
 from dlq_console.errors import StoreUnavailable
@@ -20,6 +19,7 @@ from dlq_console.health.values import AccountHealth, Health, Word, WorkerState
 from dlq_console.store import snapshots
 from dlq_console.store.snapshots import Texts
 from dlq_console.store.store import Store
+from dlq_console.web.keeping import OfStore
 
 #: Seconds for which what was read is not read again.
 FRESH_FOR = 1.0
@@ -76,11 +76,7 @@ def look(store: Store) -> Seen:
     Raises:
         StoreUnavailable: the database is away, and was so from the start.
     """
-    memory = _memories.get(store)
-    if memory is None:
-        with _lock:
-            memory = _memories.setdefault(store, _Memory())
-    return memory.look(store)
+    return _memories.get(store).look(store)
 
 
 class _Memory:
@@ -158,5 +154,4 @@ def _version(*readings: Texts) -> str:
     )
 
 
-_lock = Lock()
-_memories: WeakKeyDictionary[Store, _Memory] = WeakKeyDictionary()
+_memories = OfStore(_Memory)

@@ -1,4 +1,7 @@
-"""How is something that many ask for made only now and then? By one of those who ask; the others take the one before."""
+"""How is something that many ask for made only now and then? By one of those who ask; the others take the one before.
+
+What a process keeps it keeps for each of its databases: see `OfStore`.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,15 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from threading import Lock
 from typing import Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 from dlq_console.clock import monotonic
 from dlq_console.errors import StoreUnavailable
+from dlq_console.store.store import Store
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
+Memory = TypeVar("Memory")
 
 #: Seconds after which the database is asked again that was away.
 AGAIN = 5.0
@@ -80,3 +86,24 @@ class Keeper(Generic[Key, Value]):
             self._kept = {}
         self._kept[key] = kept
         return kept
+
+
+class OfStore(Generic[Memory]):
+    """One memory for each database, made when it is first asked for and gone with it: a process may have several.
+
+    Args:
+        make: makes an empty one.
+    """
+
+    def __init__(self, make: Callable[[], Memory]) -> None:
+        self._make = make
+        self._lock = Lock()
+        self._memories: WeakKeyDictionary[Store, Memory] = WeakKeyDictionary()
+
+    def get(self, store: Store) -> Memory:
+        """The memory of that database, the same for all threads."""
+        known = self._memories.get(store)
+        if known is None:
+            with self._lock:
+                known = self._memories.setdefault(store, self._make())
+        return known

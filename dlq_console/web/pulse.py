@@ -107,8 +107,12 @@ def answer(seen: Seen, view: str, render: Callable[[], str]) -> AnyResponse:
         response = Response(status=304)
     else:
         response = Response(_rendered(name, render))
-    told = pulse(seen)
-    response.headers["ETag"] = f'"{name}"'
+    response.set_etag(name)
+    return aged(response, pulse(seen))
+
+
+def aged(response: Response, told: Pulse) -> Response:
+    """An answer to a poll with how old it is, for whoever asked alone."""
     response.headers["Cache-Control"] = "private, no-cache"
     response.headers["Vary"] = VARY
     response.headers["Seen-Age"] = told.age

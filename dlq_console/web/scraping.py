@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import accumulate
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -31,7 +30,7 @@ from dlq_console.store.snapshots import Snapshot
 from dlq_console.store.store import Store
 from dlq_console.store.totals import Totals
 from dlq_console.web import health_seen
-from dlq_console.web.keeping import Keeper
+from dlq_console.web.keeping import Keeper, OfStore
 
 #: Accounts that have series of their own, the first by name; all others are told together under OTHERS.
 MOST_ACCOUNTS, OTHERS = 500, "(others)"
@@ -76,7 +75,7 @@ class Readings:
 
 
 _NO_READINGS = (dict[str, Totals](), snapshots.NOTHING, snapshots.NOTHING)
-_keepers: WeakKeyDictionary[Store, Keeper[str, Any]] = WeakKeyDictionary()
+_keepers: OfStore[Keeper[str, Any]] = OfStore(lambda: Keeper(KEPT_FOR, most=1))
 
 
 def read(store: Store, accounts: tuple[str, ...] | None = None) -> Readings:
@@ -88,8 +87,7 @@ def read(store: Store, accounts: tuple[str, ...] | None = None) -> Readings:
     except StoreUnavailable:
         health, age = None, math.inf
     try:
-        keeper = _keepers.setdefault(store, Keeper(KEPT_FOR, most=4))
-        sums, breakers, bulkheads = keeper.get("", lambda: _further(store)).value
+        sums, breakers, bulkheads = _keepers.get(store).get("", lambda: _further(store)).value
     except StoreUnavailable:
         sums, breakers, bulkheads = _NO_READINGS
     if accounts is not None:

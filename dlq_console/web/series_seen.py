@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from threading import Lock
-from weakref import WeakKeyDictionary
 
 from dlq_console.health.series import Range, Series
 from dlq_console.store import series as kept
 from dlq_console.store.store import Store
 from dlq_console.web.hub import store
-from dlq_console.web.keeping import Keeper
+from dlq_console.web.keeping import Keeper, OfStore
 
 #: Seconds for which numbers are shown as they were read; points are a minute long at least.
 KEPT_FOR = 5.0
@@ -35,21 +33,11 @@ def seen(asked: Asked) -> Series:
         StoreUnavailable: the database is away, and these numbers were never read.
     """
     here = store()
-    return _keeper(here).get(asked, lambda: _read(here, asked)).value
+    return _keepers.get(here).get(asked, lambda: _read(here, asked)).value
 
 
 def _read(here: Store, asked: Asked) -> Series:
     return kept.read(here, asked.range, account=asked.account, kind=asked.kind, accounts=asked.accounts)
 
 
-def _keeper(here: Store) -> Keeper[Asked, Series]:
-    known = _of_stores.get(here)
-    if known is None:
-        with _lock:
-            known = _of_stores.setdefault(here, Keeper(KEPT_FOR, most=MOST))
-    return known
-
-
-_lock = Lock()
-#: A process may have several databases.
-_of_stores: WeakKeyDictionary[Store, Keeper[Asked, Series]] = WeakKeyDictionary()
+_keepers: OfStore[Keeper[Asked, Series]] = OfStore(lambda: Keeper(KEPT_FOR, most=MOST))

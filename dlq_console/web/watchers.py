@@ -9,13 +9,13 @@ but polls is asked about exactly.
 from __future__ import annotations
 
 from threading import Lock
-from weakref import WeakKeyDictionary
 
 from dlq_console.clock import monotonic
 from dlq_console.errors import StoreUnavailable
 from dlq_console.store import people
 from dlq_console.store.people import Person
 from dlq_console.store.store import Store
+from dlq_console.web.keeping import OfStore
 
 #: Seconds between two looks at the sessions that watch.
 ASKED_EVERY = 5.0
@@ -31,12 +31,12 @@ def watching(store: Store, token: str) -> Person | None:
     Raises:
         StoreUnavailable: the database is away, and this session is not known.
     """
-    return _watchers(store).find(store, people.hash_of(token))
+    return _watchers.get(store).find(store, people.hash_of(token))
 
 
 def keep(store: Store, token: str, person: Person) -> None:
     """Remember what was just found out about a session, such as another language."""
-    _watchers(store).keep(people.hash_of(token), person)
+    _watchers.get(store).keep(people.hash_of(token), person)
 
 
 class _Watchers:
@@ -77,13 +77,4 @@ class _Watchers:
         self._answered_at = now
 
 
-def _watchers(store: Store) -> _Watchers:
-    known = _of_stores.get(store)
-    if known is None:
-        with _lock:
-            known = _of_stores.setdefault(store, _Watchers())
-    return known
-
-
-_lock = Lock()
-_of_stores: WeakKeyDictionary[Store, _Watchers] = WeakKeyDictionary()
+_watchers = OfStore(_Watchers)

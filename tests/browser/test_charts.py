@@ -94,7 +94,7 @@ def test_charts_are_read_zoomed_recoloured_and_kept_up_to_date(
     # Newer points take the place of the oldest, in the chart that is there; the last ones may have grown.
     page.locator("#chart-lag canvas").evaluate("canvas => { canvas.dataset.same = 'yes'; }")
     reading.end = END + timedelta(minutes=2)
-    series_seen._keeper(site.desk.hub.store).forget()
+    series_seen._keepers.get(site.desk.hub.store).forget()
     with page.expect_response(lambda answer: f"since={END.timestamp() - 600:.0f}" in answer.url):
         _look_again(page)
     assert page.locator("#chart-lag canvas").get_attribute("data-same") == "yes"
