@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from dlq_console.health.histograms import BINS, percentile
-from dlq_console.store.events import read_time
+from dlq_console.store import present as moment
+from dlq_console.store.rollups import accounts_sql
 from dlq_console.store.store import Store
 
 #: Dead letters of one reason, and accounts, that one look takes.
@@ -29,29 +30,19 @@ SELECT account, count(*) AS number FROM (
 ) AS few GROUP BY account
 """
 _LAG = f"""
-SELECT account, max(lag_max_ms) AS largest, {", ".join(f"sum(lag{place}) AS lag{place}" for place in range(BINS))}
-FROM {{rollup}} WHERE grain = 1 AND account = :account AND kind = :kind AND bucket > {{now}} - {{interval[{60 * LAG_MINUTES}]}}
-GROUP BY account
-"""
-_NOW = "SELECT {now}"
-#: From account to account through the key, one look-up each.
-_ACCOUNTS = f"""
-WITH RECURSIVE found(name) AS (
-    SELECT (SELECT account FROM {{rollup}} WHERE grain = 60 AND account > '' ORDER BY grain, account LIMIT 1)
-    UNION ALL
-    SELECT (SELECT account FROM {{rollup}} WHERE grain = 60 AND account > found.name ORDER BY grain, account LIMIT 1)
-    FROM found WHERE found.name IS NOT NULL
-) SELECT name FROM found WHERE name IS NOT NULL LIMIT {MOST}
+SELECT r.account, max(r.lag_max_ms) AS largest, {", ".join(f"sum(r.lag{place}) AS lag{place}" for place in range(BINS))}
+FROM ({accounts_sql(1)}) AS names JOIN {{rollup}} r ON r.grain = 1 AND r.account = names.name AND r.kind = :kind
+    AND r.bucket > {{now}} - {{interval[{60 * LAG_MINUTES}]}}
+GROUP BY r.account
 """
 _ARRIVED = f"""
-WITH names(name) AS (SELECT name FROM ({_ACCOUNTS}) AS each_of_them)
 SELECT name,
     (SELECT arrived FROM {{rollup}} WHERE grain = 60 AND account = name AND kind = '' AND bucket = :hour_at) AS now,
     (SELECT arrived FROM {{rollup}} WHERE grain = 60 AND account = name AND kind = '' AND bucket = :one_at) AS one,
     (SELECT arrived FROM {{rollup}} WHERE grain = 60 AND account = name AND kind = '' AND bucket = :two_at) AS two,
     (SELECT arrived FROM {{rollup}} WHERE grain = 60 AND account = name AND kind = '' AND bucket = :three_at) AS three,
     (SELECT arrived FROM {{rollup}} WHERE grain = 60 AND account = name AND kind = '' AND bucket = :four_at) AS four
-FROM names
+FROM ({accounts_sql(60)}) AS names WHERE name <> '' LIMIT {MOST}
 """
 #: In how many of the last four weeks something must have come in this hour.
 USUAL_WEEKS = 3
@@ -80,22 +71,23 @@ def dead_of_kind(store: Store, kind: str) -> dict[str, int]:
     return {row.account: row.number for row in rows}
 
 
-def lag_of_kind(store: Store, account: str, kind: str) -> float | None:
-    """The lag in seconds that 95 of 100 events of a kind did not exceed lately; None where none began."""
+def lags_of_kind(store: Store, kind: str) -> dict[str, float]:
+    """The lag in seconds that 95 of 100 events of a kind did not exceed lately, of each account in which any began."""
     with store.read() as connection:
-        row = connection.execute(store.statement(_LAG), {"account": account, "kind": kind}).first()
-    if row is None:
-        return None
-    bins = [int(getattr(row, f"lag{place}")) for place in range(BINS)]
-    return percentile(bins, 95, largest_ms=row.largest)
+        rows = connection.execute(store.statement(_LAG), {"kind": kind}).all()
+    lags = {
+        row.account: percentile(
+            [int(getattr(row, f"lag{place}")) for place in range(BINS)], 95, largest_ms=row.largest
+        )
+        for row in rows
+    }
+    return {account: lag for account, lag in lags.items() if lag is not None}
 
 
 def present(store: Store) -> datetime:
     """The time of the database."""
     with store.read() as connection:
-        now = read_time(connection.execute(store.statement(_NOW)).scalar())
-    assert now is not None  # noqa: S101 - for the type checker; a database tells the time
-    return now
+        return moment.present(store, connection)
 
 
 def silent_in(store: Store, hour: datetime, weeks: tuple[datetime, ...]) -> dict[str, int]:

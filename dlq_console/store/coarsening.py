@@ -15,8 +15,8 @@ from typing import Any
 from sqlalchemy import Connection
 
 from dlq_console.store.buckets import DAY, HOUR, KEPT, MINUTE, bucket_of, bucket_sql
-from dlq_console.store.events import read_time
 from dlq_console.store.health_tables import ADDED, BINS, COUNTED, HISTOGRAMS, LARGEST, SAMPLED
+from dlq_console.store.present import present
 from dlq_console.store.rollups import MOST_BACK, REDONE, rolled_until
 from dlq_console.store.store import Store
 
@@ -35,7 +35,6 @@ INSERT INTO {snapshot} (reading, name, value, changed_at) VALUES ('coarse', :nam
 ON CONFLICT (reading, name) DO UPDATE SET value = excluded.value, changed_at = excluded.changed_at
 """
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-_CLOCK = "SELECT {now} AS now"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +160,7 @@ def coarsen(store: Store) -> int:
 def prune(store: Store) -> int:
     """Delete what is older than its grain is kept; returns how many rows."""
     with store.read() as connection:
-        now = read_time(connection.execute(store.statement(_CLOCK)).scalar_one())
-    assert now is not None, "the database tells the time"  # noqa: S101 - tells the type checker
+        now = present(store, connection)
     deleted, marks = 0, _marks(store)
     coarser = {fine: coarse for coarse, fine in COARSER}
     for kind in KINDS:

@@ -19,6 +19,7 @@ from dlq_console.resilience import pacing
 from dlq_console.resilience.breaker import BREAKERS, BreakerRecord, CircuitState, rules
 from dlq_console.resilience.breaker.record import BLANK, Position
 from dlq_console.resilience.pacing import Pace
+from dlq_console.store import present as moment
 from dlq_console.store.events import read_time
 from dlq_console.store.scope_names import Scope
 from dlq_console.store.store import Store
@@ -232,7 +233,7 @@ def look(store: Store, connection: Connection, scope: Scope) -> Door | None:
 def present(store: Store) -> float:
     """The database's time in seconds since 1970."""
     with store.read() as connection:
-        return _seconds(connection.execute(store.statement("SELECT {now} AS now")).scalar()) or 0.0
+        return moment.present(store, connection).timestamp()
 
 
 def read_all(store: Store) -> list[tuple[Door, float]]:

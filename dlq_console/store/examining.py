@@ -9,6 +9,7 @@ from typing import Any
 
 from dlq_console.store.events import read_time
 from dlq_console.store.presence import DEAD_AFTER
+from dlq_console.store.present import present
 from dlq_console.store.queries.distinct import distinct_sql
 from dlq_console.store.store import Store
 
@@ -111,10 +112,8 @@ def _rows(store: Store, template: str, **parameters: object) -> list[Any]:
 
 def now(store: Store) -> datetime:
     """What time it is by the database's clock."""
-    (row,) = _rows(store, "SELECT {now} AS now")
-    told = read_time(row.now)
-    assert told is not None  # noqa: S101 - for the type checker
-    return told
+    with store.read() as connection:
+        return present(store, connection)
 
 
 def waiting_accounts(store: Store, waited: float) -> list[str]:

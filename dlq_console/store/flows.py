@@ -9,23 +9,17 @@ from dlq_console.health.histograms import percentile
 from dlq_console.health.values import Flow
 from dlq_console.store.events import read_time
 from dlq_console.store.health_tables import BINS
-from dlq_console.store.rollups import rolled_until
+from dlq_console.store.rollups import accounts_sql, rolled_until
 from dlq_console.store.store import Store
 
 #: How many whole minutes are told of.
 MINUTES = 5
 
-_NEXT = "SELECT account FROM {rollup} WHERE grain = 1 AND account > %s ORDER BY account, kind, bucket LIMIT 1"
 FLOWS = f"""
-WITH RECURSIVE names(name) AS (
-    SELECT ''
-    UNION ALL
-    SELECT ({_NEXT % "names.name"}) FROM names WHERE names.name IS NOT NULL
-)
 SELECT r.account, sum(r.arrived) AS arrived, sum(r.done) AS done, sum(r.died) AS died, max(r.lag_max_ms) AS largest,
     max(CASE WHEN r.done > 0 THEN r.bucket END) AS last_done,
     {", ".join(f"sum(r.lag{place}) AS lag{place}" for place in range(BINS))}
-FROM names JOIN {{rollup}} r
+FROM ({accounts_sql(1)}) AS names JOIN {{rollup}} r
     ON r.grain = 1 AND r.account = names.name AND r.kind = '' AND r.bucket >= :from_at AND r.bucket < :before_at
 GROUP BY r.account
 """

@@ -20,6 +20,7 @@ from dlq_console.store.buckets import bucket_of, bucket_sql, milliseconds_sql
 from dlq_console.store.events import read_time
 from dlq_console.store.health_tables import ADDED, BINS, COUNTED, HISTOGRAMS, LARGEST
 from dlq_console.store.internal import PREFIX
+from dlq_console.store.queries.distinct import distinct_sql
 from dlq_console.store.store import Store
 
 MINUTE = timedelta(minutes=1)
@@ -27,6 +28,8 @@ MINUTE = timedelta(minutes=1)
 FRESH, REDONE = 1 * MINUTE, 10 * MINUTE
 #: What one transaction makes at most, after an outage, and for how long one turn goes on, in seconds.
 CHUNK, CHUNK_SQLITE, PATIENCE = 60 * MINUTE, 15 * MINUTE, 2.0
+#: Most accounts that are told apart.
+MOST_ACCOUNTS = 100_000
 #: What ended longer ago is not made up for.
 MOST_BACK = timedelta(days=7)
 #: Ids are in the order of time, but not to the second; by how much they may be out of step.
@@ -196,6 +199,11 @@ def roll_up(store: Store) -> int:
         if complete:
             break
     return written
+
+
+def accounts_sql(grain: int) -> str:
+    """SQL for the `name` of each account of which there is a bucket of that grain; all together have none."""
+    return distinct_sql("account, kind, bucket", f"grain = {grain}", MOST_ACCOUNTS, table="rollup")
 
 
 def rolled_until(store: Store) -> datetime | None:

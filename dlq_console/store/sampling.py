@@ -16,9 +16,9 @@ from sqlalchemy import Connection
 from dlq_console.health.values import Counts
 from dlq_console.store.claim_sql import BULK, LIVE, RETRY
 from dlq_console.store.clock import from_microseconds
-from dlq_console.store.events import read_time
 from dlq_console.store.health_tables import SAMPLED
 from dlq_console.store.internal import NOT_INTERNAL, OWN_ACCOUNT
+from dlq_console.store.present import present
 from dlq_console.store.queries.distinct import distinct_sql
 from dlq_console.store.store import Store
 
@@ -116,7 +116,6 @@ WHERE EXISTS (SELECT 1 FROM {{event}} WHERE status = 'blocked' AND lane = names.
         ORDER BY lane, coalesce(place, id) LIMIT 1)
 GROUP BY dead.account
 """
-_CLOCK = "SELECT {now} AS now"
 
 _COLUMNS = (*SAMPLED, "oldest_due_ms")
 _KNOWN = "SELECT 1 FROM {sample} WHERE grain = 1 AND account = '' AND bucket = :bucket_at"
@@ -210,8 +209,7 @@ def _together(every: Iterable[Sampled]) -> Sampled:
 
 def _keep(store: Store, connection: Connection, found: Mapping[str, Sampled]) -> None:
     """Keep the figures of this minute: its first look and its last, so that nothing is written four times a minute."""
-    now = read_time(connection.execute(store.statement(_CLOCK)).scalar_one())
-    assert now is not None, "the database tells the time"  # noqa: S101 - tells the type checker
+    now = present(store, connection)
     bucket = now.replace(second=0, microsecond=0)
     known = connection.execute(store.statement(_KNOWN), {"bucket_at": bucket}).first() is not None
     if known and now.second < LATE_IN_THE_MINUTE:

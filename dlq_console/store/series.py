@@ -12,6 +12,7 @@ from dlq_console.health.series import EVENTS, STANDING, Range, Series
 from dlq_console.store.buckets import HOUR, MINUTE, bucket_of, bucket_sql
 from dlq_console.store.events import read_time
 from dlq_console.store.health_tables import BINS, HISTOGRAMS, LARGEST, SAMPLED
+from dlq_console.store.present import present
 from dlq_console.store.queries.routes import Accounts
 from dlq_console.store.store import Store
 
@@ -29,7 +30,6 @@ _SOME = {
     True: "IN (SELECT value FROM json_each(:some))",
     False: "IN (SELECT jsonb_array_elements_text(CAST(:some AS jsonb)))",
 }
-_CLOCK = "SELECT {now} AS now"
 
 
 def _rollups(which: str, step: int, *, sqlite: bool) -> str:
@@ -81,9 +81,7 @@ def read(
         stands likewise by the looks.
     """
     with store.read() as connection:
-        now = read_time(connection.execute(store.statement(_CLOCK)).scalar_one())
-        assert now is not None, "the database tells the time"  # noqa: S101 - tells the type checker
-        end = bucket_of(now, range_.step)
+        end = bucket_of(present(store, connection), range_.step)
         times = tuple(
             end - timedelta(seconds=range_.step * ago) for ago in range(range_.seconds // range_.step, 0, -1)
         )

@@ -14,7 +14,7 @@ from typing import Any
 from dlq_console.store import snapshots
 from dlq_console.store.health_tables import BINS
 from dlq_console.store.internal import OWN_ACCOUNT
-from dlq_console.store.rollups import REDONE, rolled_until
+from dlq_console.store.rollups import REDONE, accounts_sql, rolled_until
 from dlq_console.store.store import Store
 
 #: The reading under which sums are kept: by account, each name behind OF; and the moment that divides them.
@@ -26,15 +26,9 @@ EVENTS = ("arrived", "done", "failed", "died", "superseded", "reopened", "resolv
 LAG = ("first_tried", "lag_ms", *(f"lag{place}" for place in range(BINS)))
 COLUMNS = (*EVENTS, *LAG)
 
-_NEXT = "SELECT account FROM {rollup} WHERE grain = 1 AND account > %s ORDER BY account, kind, bucket LIMIT 1"
 SINCE = f"""
-WITH RECURSIVE names(name) AS (
-    SELECT ({_NEXT % "''"})
-    UNION ALL
-    SELECT ({_NEXT % "names.name"}) FROM names WHERE names.name IS NOT NULL
-)
 SELECT r.account, r.bucket < :settled_at AS settled, {", ".join(f"sum(r.{name}) AS {name}" for name in COLUMNS)}
-FROM names JOIN {{rollup}} r ON r.grain = 1 AND r.account = names.name AND r.kind = '' AND r.bucket >= :from_at
+FROM ({accounts_sql(1)}) AS names JOIN {{rollup}} r ON r.account <> '' AND r.grain = 1 AND r.account = names.name AND r.kind = '' AND r.bucket >= :from_at
 GROUP BY 1, 2
 """
 

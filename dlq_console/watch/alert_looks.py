@@ -18,11 +18,10 @@ from dlq_console.hub.services import BREAKERS, BULKHEADS
 from dlq_console.redact import redact_text
 from dlq_console.resilience import SharedState
 from dlq_console.resilience.breaker import CircuitState, rules
-from dlq_console.resilience.breaker.record import Position
 from dlq_console.resilience.queue_rules import QUEUES
 from dlq_console.store import alert_figures, doors, snapshots
 from dlq_console.store.alerts import MOST_OPEN, Sighting
-from dlq_console.store.doors import NEVER, Door
+from dlq_console.store.doors import NEVER
 from dlq_console.store.scope_names import method_name
 from dlq_console.store.store import Store
 
@@ -107,10 +106,9 @@ def _dead_letters(rule: AlertRule, scene: Scene) -> Iterator[Sighting]:
 
 
 def _lag(rule: AlertRule, scene: Scene) -> Iterator[Sighting]:
+    of_kind = alert_figures.lags_of_kind(scene.store, rule.kind) if rule.kind != ANY else {}
     for one in scene.accounts(rule):
-        lag = one.flow.lag_p95
-        if rule.kind != ANY:
-            lag = alert_figures.lag_of_kind(scene.store, one.account, rule.kind)
+        lag = one.flow.lag_p95 if rule.kind == ANY else of_kind.get(one.account)
         if lag is not None:
             seen = _of(one, lag, muted=("pause", "provider"))
             yield seen if rule.kind == ANY else _named(seen, one.account, rule.kind)
@@ -162,7 +160,7 @@ def _breaker_open(rule: AlertRule, scene: Scene) -> Iterator[Sighting]:
     explained = scene.explained
     for door, now in doors.read_eventful(scene.store):
         if (
-            _is_open(door, now)
+            rules.effective_state(door.circuit, now) is not CircuitState.CLOSED
             and _concerns(rule, door.scope.account)
             and rule.kind in (ANY, door.scope.kind)
         ):
@@ -178,13 +176,6 @@ def _breaker_open(rule: AlertRule, scene: Scene) -> Iterator[Sighting]:
         for name, value in _services(scene, BREAKERS):
             if value.get("state") in (CircuitState.OPEN, CircuitState.HALF_OPEN):
                 yield Sighting(subject=f"{SERVICE}{name}", value=1)
-
-
-def _is_open(door: Door, now: float) -> bool:
-    override = rules.standing_override(door.circuit, now)
-    if override is not None:
-        return override.position is Position.FORCED_OPEN
-    return door.circuit.state in (CircuitState.OPEN, CircuitState.HALF_OPEN)
 
 
 def _bulkhead_use(rule: AlertRule, scene: Scene) -> Iterator[Sighting]:

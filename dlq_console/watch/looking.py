@@ -17,8 +17,9 @@ from dlq_console.health.evaluate import Standing, evaluate
 from dlq_console.health.spelling import ACCOUNTS, COUNTS, FLOWS, WORKERS
 from dlq_console.health.values import Closing, Counts, Flow, Former, Health, WorkerState
 from dlq_console.hub.core import HubCore
-from dlq_console.hub.door_figures import circuit_figures
 from dlq_console.redact import redact_text
+from dlq_console.resilience.breaker import rules
+from dlq_console.resilience.breaker.record import BLANK
 from dlq_console.store import doors, flows, presence, rollups, sampling, snapshots
 from dlq_console.store.claims import fair_share
 from dlq_console.store.doors import NEVER, Door
@@ -159,7 +160,7 @@ def _standing(
     mine = found.doors.get(name, [])
     whole = next((door for door in mine if door.scope.type == "account"), None)
     parts = [door for door in mine if door.scope.type != "account"]
-    circuit = circuit_figures(whole.circuit, found.now) if whole else {"state": "closed", "override": None}
+    circuit = whole.circuit if whole else BLANK
     return Standing(
         closing=_closing_of(name, found, whole),
         partly=next((closing for door in parts if (closing := _closing(door, found.now))), None),
@@ -168,8 +169,8 @@ def _standing(
         flow=flow or Flow(),
         slots=found.slots.get(name, room),
         limit_per_minute=_limit_of(name, found),
-        circuit=str(circuit["state"]),
-        circuit_forced=circuit["override"] is not None,
+        circuit=str(rules.effective_state(circuit, found.now)),
+        circuit_forced=rules.standing_override(circuit, found.now) is not None,
         former=former,
     )
 
@@ -199,8 +200,8 @@ def _by(door: Door, cause: str, now: float) -> str | None:
     if cause in ("pause", "auth"):
         return door.pause.by if door.pause else None
     # A circuit that a person holds closed keeps no door closed.
-    override = circuit_figures(door.circuit, now)["override"] if cause == "circuit" else None
-    return override and override["actor"]
+    override = rules.standing_override(door.circuit, now) if cause == "circuit" else None
+    return override.actor if override else None
 
 
 def _room(workers: Iterable[WorkerState]) -> Callable[[str], int | None]:

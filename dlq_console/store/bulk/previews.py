@@ -22,6 +22,7 @@ from dlq_console.store.bulk.selections import Selection, Walk, rest_of, walk
 from dlq_console.store.events import read_time
 from dlq_console.store.fingerprints import general
 from dlq_console.store.people.roles import Permission
+from dlq_console.store.present import present
 from dlq_console.store.queries.counts import CAP, ZERO, Count
 from dlq_console.store.queries.routes import prepared
 from dlq_console.store.scope_names import method_name
@@ -105,9 +106,7 @@ NOTHING = Facts(refused={}, warned={})
 def now(store: Store) -> datetime:
     """The present moment, as the database tells it."""
     with store.read() as connection:
-        moment = read_time(connection.execute(store.statement("SELECT {now} AS now")).scalar_one())
-    assert moment is not None, "it is never empty"  # noqa: S101 - tells the type checker what the statement says
-    return moment
+        return present(store, connection)
 
 
 def facts(store: Store, selection: Selection, asked: Asked) -> Facts:

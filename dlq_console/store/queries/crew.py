@@ -12,6 +12,7 @@ from dlq_console.health.values import WorkerState
 from dlq_console.store.events import read_time
 from dlq_console.store.internal import PREFIX
 from dlq_console.store.presence import every_worker
+from dlq_console.store.present import present
 from dlq_console.store.store import Store
 
 #: Most running events that are read.
@@ -23,7 +24,6 @@ SELECT id, kind, account, entity_id, lease_owner, started_at,
 FROM {{event}} WHERE status = 'running' ORDER BY account, lease_until, id LIMIT {MOST_RUNNING}
 """
 STEPS = "SELECT name, owner, lease_until, last_run_at, last_error FROM {step} ORDER BY name"
-NOW = "SELECT {now} AS now"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +81,8 @@ def crew(store: Store) -> Crew:
         def read(template: str) -> list[Row[Any]]:
             return list(connection.execute(store.statement(template)))
 
-        running, steps, (now,) = (read(one) for one in (RUNNING, STEPS, NOW))
-    at = read_time(now.now)
-    assert at is not None, "the database tells the time"  # noqa: S101 - tells the type checker
+        running, steps = read(RUNNING), read(STEPS)
+        at = present(store, connection)
     return Crew(
         at=at,
         workers=tuple(
