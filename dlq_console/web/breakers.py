@@ -17,15 +17,13 @@ from dlq_console.store import queries, snapshots
 from dlq_console.store.people import Person
 from dlq_console.store.queries.circuits import openings
 from dlq_console.store.snapshots import Snapshot
-from dlq_console.web import circuit_words, display, looks
+from dlq_console.web import circuit_words, display, looks, stretches
 from dlq_console.web.auth import person
 from dlq_console.web.hub import hub, store
 from dlq_console.web.lists import with_query
 from dlq_console.web.space import within
 from dlq_console.web.words import Look
 
-#: Rows of a page, and characters of a name that is searched for.
-PER_PAGE, LONGEST_NAME = 50, 120
 #: Bytes of a page for why one circuit stands as it does.
 REASON = 180
 #: What the list can be narrowed to.
@@ -82,7 +80,7 @@ def page() -> dict[str, Any]:
     found, snapshot = visible(person())
     name, state, start = _asked()
     matching = [one for one in found if _matches(one, name, state)]
-    rows = [_row(one) for one in matching[start : start + PER_PAGE]]
+    rows = [_row(one) for one in matching[start : start + stretches.PER_PAGE]]
     return {
         "answer": _answer(found),
         "moment_of": moment_of,
@@ -95,8 +93,7 @@ def page() -> dict[str, Any]:
         "state": state,
         "states": [(one, _choice(one)) for one in STATES],
         "address": url_for("health.breakers"),
-        "newer": _part(name, state, max(0, start - PER_PAGE)) if start else "",
-        "older": _part(name, state, start + PER_PAGE) if len(matching) > start + PER_PAGE else "",
+        **stretches.turns(lambda first: _part(name, state, first), start, len(matching)),
         "poll": _part(name, state, start, endpoint="health.breakers_part"),
     }
 
@@ -166,13 +163,11 @@ def moment_of(value: datetime | str) -> datetime:
 
 
 def _asked() -> tuple[str, str, int]:
-    name, state = request.args.get("q", "").strip(), request.args.get("state", "")
-    start = request.args.get("start", "0")
-    if len(name) > LONGEST_NAME or (state and state not in STATES):
+    name, start = stretches.asked()
+    state = request.args.get("state", "")
+    if state and state not in STATES:
         abort(400)
-    if not (start.isascii() and start.isdigit() and len(start) < 8):
-        abort(400)
-    return name, state, int(start)
+    return name, state, start
 
 
 def _part(name: str, state: str, start: int, *, endpoint: str = "health.breakers") -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from flask import abort, request, url_for
+from flask import url_for
 from flask_babel import gettext, ngettext
 
 from dlq_console.hub import services
@@ -19,13 +19,11 @@ from dlq_console.store.people import Person
 from dlq_console.store.queries.crew import Running, crew
 from dlq_console.store.queries.runs import last_minute, waited_for_limits
 from dlq_console.store.snapshots import Snapshot
-from dlq_console.web import breakers, circuit_words, display, health_seen, looks
+from dlq_console.web import breakers, circuit_words, display, health_seen, looks, stretches
 from dlq_console.web.auth import person
 from dlq_console.web.hub import store
 from dlq_console.web.lists import with_query
 
-#: Rows of a page, of slots and of limits, and characters of a name that is searched for.
-PER_PAGE, LONGEST_NAME = 50, 120
 #: From this share on a bulkhead is marked as crowded.
 CROWDED = 0.8
 #: Seconds for which the rollups are not read again.
@@ -73,7 +71,7 @@ class Room:
 def page() -> dict[str, Any]:
     """What the page shows for the filter of this request."""
     rooms, snapshot = visible(person())
-    name, start = _asked()
+    name, start = stretches.asked()
     matching = [room for room in rooms if name.casefold() in room.name.casefold()]
     limits = [one for one in _limits(person()) if name.casefold() in one.name.casefold()]
     return {
@@ -81,16 +79,15 @@ def page() -> dict[str, Any]:
         "room_word": _room_word,
         "scope_word": circuit_words.scope_word,
         "away": breakers.away(snapshot) if person().accounts is None else "",
-        "rooms": matching[start : start + PER_PAGE],
+        "rooms": matching[start : start + stretches.PER_PAGE],
         "known": len(rooms),
         "number": len(matching),
-        "limits": limits[:PER_PAGE],
-        "limits_left": max(0, len(limits) - PER_PAGE),
+        "limits": limits[: stretches.PER_PAGE],
+        "limits_left": max(0, len(limits) - stretches.PER_PAGE),
         "waited": looks.kept("waited", lambda: waited_for_limits(store()), seconds=COUNTED_FOR),
         "name": name,
         "address": url_for("health.bulkheads"),
-        "newer": _part(name, max(0, start - PER_PAGE)) if start else "",
-        "older": _part(name, start + PER_PAGE) if len(matching) > start + PER_PAGE else "",
+        **stretches.turns(lambda first: _part(name, first), start, len(matching)),
         "poll": _part(name, start, endpoint="health.bulkheads_part"),
     }
 
@@ -170,13 +167,6 @@ def _limits(asking: Person) -> list[LimitFigures]:
     if asking.accounts is None:
         return found
     return [one for one in found if one.account is not None and asking.sees(one.account)]
-
-
-def _asked() -> tuple[str, int]:
-    name, start = request.args.get("q", "").strip(), request.args.get("start", "0")
-    if len(name) > LONGEST_NAME or not (start.isascii() and start.isdigit() and len(start) < 8):
-        abort(400)
-    return name, int(start)
 
 
 def _part(name: str, start: int, *, endpoint: str = "health.bulkheads") -> str:
