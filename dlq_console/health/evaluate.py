@@ -26,17 +26,17 @@ from dlq_console.health.values import (
 
 #: Events are counted every 15 s; after four counts that failed nobody knows any more.
 COUNTED_WITHIN = timedelta(seconds=60)
-#: "Stalled: due events exist and completions = 0 for 10 min" (reference/erp-errors.md 5b).
+#: For so long something was due and nothing ended, before that is no pause but a standstill.
 STALLED_AFTER = timedelta(minutes=10)
 #: Where no worker serves an account, its events wait for nothing; a worker that restarts is back within its heartbeat.
 NO_WORKER_AFTER = timedelta(seconds=45)
 #: The p95 of the time in the queue that is taken as its target where nobody set one, in seconds, and how much older the
-#: oldest due event may be ("oldest due event > 2x target", 5b).
+#: oldest due event may be: it alone may have met bad luck.
 LAG_TARGET = 300.0
 OLDEST_TARGETS = 2
-#: "At least 5 events and at least 5 %" (5b); the count keeps low traffic quiet.
+#: So many, and such a share of what ended; the number keeps little traffic quiet.
 DYING_EVENTS, DYING_SHARE = 5, 0.05
-#: "Bulkhead above 80 %".
+#: From this share on a bulkhead is nearly full.
 CROWDED_SHARE = 0.8
 
 

@@ -12,7 +12,7 @@ from dlq_console.store.canonical import decode_payload
 from dlq_console.store.clock import from_microseconds
 from dlq_console.store.keys import is_content_key
 
-#: Attempts where neither the event nor its kind says otherwise (row A6).
+#: Attempts where neither the event nor its kind says otherwise.
 DEFAULT_MAX_ATTEMPTS = 6
 
 #: Columns of the event table that lists show: everything but payload and result.

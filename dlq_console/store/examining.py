@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from dlq_console.health.values import WorkerState
 from dlq_console.store.events import read_time
-from dlq_console.store.presence import DEAD_AFTER
+from dlq_console.store.presence import every_worker
 from dlq_console.store.present import present
 from dlq_console.store.queries.distinct import distinct_sql
 from dlq_console.store.store import Store
@@ -29,9 +30,6 @@ SELECT d.name FROM (
 WHERE (s.closed_until IS NULL OR s.closed_until <= {{now}}) AND (d.live < {{now}} - {{interval[waited]}}
     OR d.retry < {{now}} - {{interval[waited]}} OR d.bulk < {{now}} - {{interval[waited]}})
 ORDER BY d.name
-"""
-WORKERS = f"""
-SELECT mode, version, accounts, slots FROM {{worker}} WHERE heartbeat_at > {{now}} - {{interval[{DEAD_AFTER}]}}
 """
 #: Kinds of events that wait, and of those that died for want of a handler within a day.
 WAITING_KINDS = f"""
@@ -88,15 +86,6 @@ ORDER BY xact_start LIMIT 20
 
 
 @dataclass(frozen=True, slots=True)
-class LivingWorker:
-    """A worker whose heartbeat is not too old; `accounts` are those it serves, None for all."""
-
-    mode: str
-    version: str
-    accounts: tuple[str, ...] | None
-
-
-@dataclass(frozen=True, slots=True)
 class Growth:
     """Events of an account that came and that ended, in the first and in the second half of the last hour."""
 
@@ -121,12 +110,9 @@ def waiting_accounts(store: Store, waited: float) -> list[str]:
     return [row.name for row in _rows(store, WAITING, waited=waited)]
 
 
-def living_workers(store: Store) -> list[LivingWorker]:
+def living_workers(store: Store) -> list[WorkerState]:
     """The workers that are alive."""
-    return [
-        LivingWorker(row.mode, row.version, None if row.accounts is None else tuple(json.loads(row.accounts)))
-        for row in _rows(store, WORKERS)
-    ]
+    return [worker for worker in every_worker(store) if worker.alive]
 
 
 def waiting_kinds(store: Store) -> list[str]:

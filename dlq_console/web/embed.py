@@ -72,7 +72,7 @@ def frame(token: str) -> Response:
     asked = _asked(row)
     if row is None:
         return _not_available(asked)
-    known = _embed(row)
+    known = row.embed
     key = ("frame", known.id, known.version, asked)
     answer = state().answer(key, lambda: _frame(row, asked))
     response = _kept(answer, "text/html")
@@ -86,11 +86,11 @@ def badge(token: str) -> Response:
     """The badge of an address; one that holds no more has a badge too, which says that nothing is known."""
     row = _row(token)
     asked = _asked(row)
-    key = ("badge", row and (_embed(row).id, _embed(row).version), asked)
+    key = ("badge", row and (row.embed.id, row.embed.version), asked)
     response = _kept(state().answer(key, lambda: _badge(row, asked)), "image/svg+xml")
     let_frame(response, BADGE_POLICY, ())
     if row is not None:
-        state().used(store(), _embed(row).id, _asking_page())
+        state().used(store(), row.embed.id, _asking_page())
     return _finished(response)
 
 
@@ -109,16 +109,11 @@ def _row(token: str) -> Row | None:
     return None if named is None else state().row(store(), *named)
 
 
-def _embed(row: Row) -> Embed:
-    assert row.embed is not None  # noqa: S101 - for the type checker; a row that can be seen has one
-    return row.embed
-
-
 def _asked(row: Row | None) -> Asked:
     """What the address asks for; what means nothing is passed over, never an error."""
     args = request.args
     theme, refresh = args.get("theme", ""), args.get("refresh", "")
-    own = (row and _embed(row).accounts) or ()
+    own = (row and row.embed.accounts) or ()
     named = {*args.getlist("components"), *",".join(args.getlist("components")).split(",")}
     seconds = int(refresh) if refresh.isascii() and refresh.isdigit() and len(refresh) < 4 else REFRESH
     return Asked(
@@ -131,7 +126,7 @@ def _asked(row: Row | None) -> Asked:
 
 
 def _frame(row: Row, asked: Asked) -> Answer:
-    known = _embed(row)
+    known = row.embed
     with force_locale(asked.locale):
         body = render_template(
             "embed/status.html",
@@ -150,7 +145,7 @@ def _badge(row: Row | None, asked: Asked) -> Answer:
             return _as_answer(
                 picture(gettext("integrations"), health_words.look(Word.UNKNOWN), theme=asked.theme)
             )
-        told = current_content(_embed(row), row.exist, asked.components)
+        told = current_content(row.embed, row.exist, asked.components)
         as_of = gettext("as of %(time)s", time=display.current().full(told.as_of)) if told.as_of else ""
         look = health_words.look(Word.UNKNOWN if told.doubtful else told.head.word)
         return _as_answer(picture(told.head.name, look, theme=asked.theme, as_of=as_of))

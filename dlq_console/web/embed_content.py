@@ -11,12 +11,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from dlq_console.health.spelling import badness
 from dlq_console.health.values import AccountHealth, Word
 from dlq_console.store.embeds import Detail, Embed
 from dlq_console.web.health_seen import Seen
 
-#: From best to worst, as a frame that tells of several accounts sums them up.
-_ORDER = (Word.OK, Word.UNKNOWN, Word.DEGRADED, Word.BLOCKED, Word.DOWN)
 _CIRCUITS = ("closed", "half_open", "open")
 #: Where one band of lag ends and the next begins, in seconds.
 LAG_BANDS = (60, 300, 900, 3_600, 14_400)
@@ -129,7 +128,7 @@ def _together(name: str, parts: Collection[Part]) -> Part:
     """How all of them stand: as the worst of them does."""
     if not parts:
         return Part(name=name, word=Word.OK)
-    worst = max(parts, key=lambda part: _ORDER.index(part.word))
+    worst = max(parts, key=lambda part: badness(part.word))
     since = [part.since for part in parts if part.word == worst.word and part.since is not None]
     return Part(
         name=name,

@@ -31,7 +31,7 @@ MOST_ROWS, MOST_ANSWERS = 1_000, 500
 class Row:
     """A frame as it was read, and which of its accounts exist."""
 
-    embed: Embed | None
+    embed: Embed
     exist: frozenset[str]
 
 
@@ -56,7 +56,7 @@ class EmbedState:
     """The frames of one application."""
 
     def __init__(self) -> None:
-        self._rows: Keeper[int, Row] = Keeper(ROW_FOR, most=MOST_ROWS)
+        self._rows: Keeper[int, Row | None] = Keeper(ROW_FOR, most=MOST_ROWS)
         self._answers: Keeper[object, Answer] = Keeper(ANSWER_FOR, most=MOST_ANSWERS)
         self._uses: dict[int, Use] = {}
         self._counting = Lock()
@@ -67,10 +67,10 @@ class EmbedState:
             kept = self._rows.get(embed_id, lambda: _read(store, embed_id))
         except StoreUnavailable:
             return None
-        embed = kept.value.embed
-        if embed is None or embed.version != version or embed.standing != Standing.ACTIVE:
+        row = kept.value
+        if row is None or row.embed.version != version or row.embed.standing != Standing.ACTIVE:
             return None
-        return kept.value if embed.left > monotonic() - kept.made_at else None
+        return row if row.embed.left > monotonic() - kept.made_at else None
 
     def answer(self, key: object, make: Callable[[], Answer]) -> Answer:
         """What is answered to `key`, a tuple of all that it depends on."""
@@ -95,7 +95,8 @@ class EmbedState:
                 use.hits += hits
 
 
-def _read(store: Store, embed_id: int) -> Row:
+def _read(store: Store, embed_id: int) -> Row | None:
     embed = embeds.find(store, embed_id)
-    accounts = (embed.accounts if embed else None) or ()
-    return Row(embed, frozenset(name for name in accounts if is_known(store, name)))
+    if embed is None:
+        return None
+    return Row(embed, frozenset(name for name in embed.accounts or () if is_known(store, name)))
