@@ -119,12 +119,12 @@ _ACTS: dict[str, LazyString] = {
 }
 
 
-@lru_cache(maxsize=256)
 def will_retry(number: int) -> str:
     """What stands beside the number of events that are tried again by themselves."""
-    return str(ngettext("will retry by itself", "will retry by themselves", number))
+    return ngettext("will retry by itself", "will retry by themselves", number)
 
 
+@lru_cache(maxsize=256)
 def look(locale: str, state: str) -> Look:
     """The look of a status or of `WAITING`. `locale` is that of the request and serves as part of the cache's key."""
     return _look(_LOOKS, state)

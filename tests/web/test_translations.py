@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from functools import cache
 from gettext import GNUTranslations
@@ -42,6 +43,8 @@ DATA = {
     "JSON",
     "operator",
 }
+#: Remembered alike for all languages: names of zones, and widths of letters.
+WITHOUT_WORDS = {"zone_names", "_letter"}
 
 
 @cache
@@ -125,6 +128,18 @@ def test_zero_and_one_are_singular_in_portuguese(app_display: None) -> None:
         assert (
             ngettext("%(num)d worker is running", "%(num)d workers are running", 0) == "0 workers are running"
         )
+
+
+def test_what_is_remembered_of_the_words_is_remembered_per_language() -> None:
+    remembered = [
+        (function.name, [argument.arg for argument in function.args.args])
+        for file in sorted((ROOT / "dlq_console" / "web").rglob("*.py"))
+        for function in ast.walk(ast.parse(file.read_text()))
+        if isinstance(function, ast.FunctionDef)
+        and any("cache" in ast.unparse(decorator) for decorator in function.decorator_list)
+    ]
+    assert len(remembered) > len(WITHOUT_WORDS)
+    assert [name for name, arguments in remembered if name not in WITHOUT_WORDS and arguments[:1] != ["locale"]] == []
 
 
 def test_the_glossary_is_used_to_the_letter() -> None:

@@ -92,7 +92,7 @@ def test_a_day_from_a_question_to_a_list_for_a_colleague(
     assert [row["Pedido de compra"] for row in rows] == [f"'{PURCHASES[2]}", *PURCHASES[1::-1]]
 
     case.turn_to(page, words["audit"])
-    assert page.locator(".list.audit .w-what b").all_inner_texts() == ACTS[case.language]
+    expect(page.locator(".list.audit .w-what b")).to_have_text(ACTS[case.language])
 
 
 def _put_on_the_desk(page: Page, words: dict[str, str], name: str) -> None:
