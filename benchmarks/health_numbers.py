@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import partial
 
 from sqlalchemy import Engine, event
 
@@ -26,15 +27,15 @@ from dlq_console.settings import Settings
 from dlq_console.store import coarsening, rollups, sampling, series
 from dlq_console.store.store import Store
 from dlq_console.watch import looking
-from tests.services.postgres import PostgresServer
+from tests.services.postgres import DURABLE, PostgresServer
 
 FULL_EVENTS, FULL_ACCOUNTS, OPEN_OF = 10_000_000, 1_000, 66
 LOOK_MS, COUNT_MS, CHART_MS, DAY_GB = 20, 250, 50, 1.0
 TIMES = 20
 #: Seconds between two looks and between two counts, as in `workers/steps.py`.
 LOOK_EVERY, COUNT_EVERY = 2, 15
-#: Counts over which the log is measured.
-ROUNDS = 8
+#: Counts over which the log is measured: five minutes of them.
+ROUNDS = 20
 CHUNK = 500_000
 
 _EVENTS = """
@@ -68,6 +69,12 @@ _SAMPLES = """
 INSERT INTO {sample} (grain, account, bucket, due)
 SELECT DISTINCT 60, account, bucket, 7 FROM {rollup} WHERE grain = 60 AND kind = ''
 """
+#: The minutes of two days, so that those of each account lie on pages of their own, as they do in time.
+_SAMPLED_MINUTES = """
+INSERT INTO {sample} (grain, account, bucket, due)
+SELECT 1, account, date_trunc('minute', {now}) - CAST({second} * 60 * m AS {duration}), 7 FROM generate_series(2879, 1, -1) AS m
+    CROSS JOIN (SELECT DISTINCT account FROM {rollup} WHERE grain = 60 AND kind = '') AS accounts
+"""
 _MINUTES = """
 INSERT INTO {attempt} (event_id, number, lease_epoch, kind, account, due_at, started_at, ended_at, outcome)
 SELECT id, 1, 1, kind, account, finished_at, finished_at, {now} - CAST({second} * (id % 600) AS {duration}), 'done'
@@ -97,7 +104,7 @@ def main() -> int:
     if options.kept:
         on(report, options.kept, events, accounts)
         return report.status
-    with PostgresServer({"shared_buffers": "2GB", "max_wal_size": "4GB"}) as server:
+    with PostgresServer(DURABLE | {"shared_buffers": "2GB", "max_wal_size": "4GB"}) as server:
         on(report, server.create_database("health"), events, accounts)
     return report.status
 
@@ -132,6 +139,7 @@ def _fill(report: Report, store: Store, events: int, accounts: int) -> None:
         month = {"accounts": accounts, "from_at": hour - timedelta(days=30)}
         connection.execute(store.statement(_HOURS), month)
         connection.execute(store.statement(_SAMPLES))
+        connection.execute(store.statement(_SAMPLED_MINUTES))
         connection.execute(store.statement(_MINUTES))
     with store.single_statement() as connection:
         connection.exec_driver_sql("VACUUM ANALYZE")
@@ -198,25 +206,38 @@ def _charts(report: Report, store: Store) -> None:
 
 
 def _log(report: Report, hub: Hub) -> None:
-    """Bytes of the write-ahead log that a day of looks and counts takes; what moves the events is not counted."""
-    report.heading(f"write-ahead log, {ROUNDS} counts with the looks between them, every account moving")
+    """Bytes of the write-ahead log that a day of looks and counts takes; what moves the events is not counted.
+
+    Five minutes, as many as lie between two checkpoints: the first write to a page after one takes its image too.
+    """
     store, written, samples = hub.store, 0, 0
-    for _ in range(ROUNDS):
+    report.heading(f"write-ahead log of {ROUNDS} counts with the looks between them, every account moving")
+    with store.single_statement() as connection:
+        connection.exec_driver_sql("CHECKPOINT")
+    start = utc_now().replace(second=0, microsecond=0)
+    for turn in range(ROUNDS):
         with store.write() as connection:
             connection.execute(store.statement(_MOVE))
-        began = _written(store)
-        found = sampling.count(store)
-        samples += _written(store) - began
-        began = _written(store)
-        looking.keep_counts(store, found)
+        found = sampling.look(store)
+        at = start + timedelta(seconds=turn * COUNT_EVERY)
+        samples += _growth(store, partial(_keep_samples, store, found, at))
+        written += _growth(store, partial(looking.keep_counts, store, found))
         for _ in range(COUNT_EVERY // LOOK_EVERY):
-            looking.look(hub)
-        written += _written(store) - began
+            written += _growth(store, partial(looking.look, hub))
     a_day = 86_400 / COUNT_EVERY / ROUNDS / 1e9
-    # Samples: two counts of a minute are kept, and here perhaps all of them.
-    report.under(
-        "snapshots, a day", written * a_day, "GB", DAY_GB, f"samples at most {samples * a_day:.2f} GB more"
-    )
+    report.under("snapshots of states and counts, a day", written * a_day, "GB", DAY_GB)
+    report.note(f"samples, a row of each account every minute: {samples * a_day:.2f} GB more")
+
+
+def _keep_samples(store: Store, found: Mapping[str, sampling.Sampled], at: datetime) -> None:
+    store.transact(lambda connection: sampling.keep(store, connection, found, at))
+
+
+def _growth(store: Store, act: Callable[[], object]) -> int:
+    """By how much the log grows."""
+    before = _written(store)
+    act()
+    return _written(store) - before
 
 
 def _written(store: Store) -> int:

@@ -21,6 +21,7 @@ from dlq_console.web import (
     visible,
 )
 from dlq_console.web.acts import acts
+from dlq_console.web.alerts import alerts
 from dlq_console.web.audit import audit
 from dlq_console.web.bulk import bulk
 from dlq_console.web.charts import charts
@@ -86,6 +87,7 @@ def create_app(runtime: Hub) -> Flask:
     app.register_blueprint(edit)  # /events/<id>/edit
     app.register_blueprint(door_acts)  # /accounts/pause, /accounts/resume, /breakers/reset
     app.register_blueprint(rules)  # /rules
+    app.register_blueprint(alerts)  # /alerts and what can be done there
     app.register_blueprint(doctor)  # /health/doctor
     app.register_blueprint(health_pages)  # /health, /health/accounts/<account>
     app.register_blueprint(charts)  # /health/lag, /health/series.json, /health/series.csv

@@ -1,28 +1,31 @@
-"""`dlq-console alerts ...`: what is wrong right now, whether a channel works, and when nobody is to be told."""
+"""`dlq-console alerts ...`: what is wrong right now, what was, whether a channel works, and when nobody is to be told."""
 
 from __future__ import annotations
-
-import gettext
-from dataclasses import asdict
 
 import click
 
 from dlq_console.cli.common import actor, as_json, moment, open_hub, print_table
 from dlq_console.errors import EventNotFound
-from dlq_console.health import alert_reading, alert_words
+from dlq_console.health import alert_reading
 from dlq_console.health.alert_reading import InForce
+from dlq_console.health.alert_speech import trial
+from dlq_console.health.alert_words import span
 from dlq_console.hub import alerting
 from dlq_console.store import snapshots
-from dlq_console.store.queries.alerts import Notice, open_notices
+from dlq_console.store.queries import alerts as told
+from dlq_console.store.queries.alerts import Notice
+from dlq_console.store.queries.pages import Page
 from dlq_console.store.store import Store
+from dlq_console.web.api.alert_json import notices_json, sentence
 from dlq_console.web.api.representation import to_text
 
 _HEADINGS = ("RULE", "LEVEL", "SINCE", "TOLD", "WHAT")
+_PAST_HEADINGS = ("RULE", "LEVEL", "SINCE", "STOOD FOR", "WHAT")
 
 
 @click.group()
 def alerts() -> None:
-    """Alerts: open notices, trial messages, snoozes."""
+    """Alerts: notices that are open or over, trial messages, snoozes."""
 
 
 @alerts.command("list")
@@ -30,12 +33,28 @@ def alerts() -> None:
 def list_alerts(as_json: bool) -> None:
     """List the notices that are open, the newest first."""
     with open_hub() as hub:
-        found = open_notices(hub.store)
         rules = _in_force(hub.store)
-    if as_json:
-        click.echo(to_text({"items": [asdict(one) | {"sentence": _sentence(one, rules)} for one in found]}))
-        return
-    print_table(_HEADINGS, [_row(one, rules) for one in found])
+        found = Page(items=tuple(told.open_notices(hub.store)))
+        if as_json:
+            click.echo(_as_json(hub.store, found, rules))
+            return
+    print_table(_HEADINGS, [_row(one, rules) for one in found.items])
+
+
+@alerts.command("history")
+@click.option("--cursor", default="", help="next_cursor of a page before: the older ones behind it.")
+@as_json
+def history(cursor: str, as_json: bool) -> None:
+    """List the notices that are over, the newest first, 50 at a time."""
+    with open_hub() as hub:
+        rules = _in_force(hub.store)
+        found = told.closed_notices(hub.store, cursor=cursor)
+        if as_json:
+            click.echo(_as_json(hub.store, found, rules))
+            return
+    print_table(_PAST_HEADINGS, [_past_row(one, rules) for one in found.items])
+    if found.next_cursor:
+        click.echo(f"Older ones: --cursor {found.next_cursor}")
 
 
 @alerts.command("test")
@@ -48,10 +67,7 @@ def test_channels(channel: str | None) -> None:
         for name in wanted:
             if name not in known:
                 raise EventNotFound(_unknown("channel", name, known))
-            content = {
-                "title": "DLQ Console: trial message",
-                "text": f"The channel {name} works. {actor()} asked for this message.",
-            }
+            content = trial(name, actor(), hub.settings.locale)
             alerting.test_channel(hub.store, name, content, actor=actor())
     if not wanted:
         raise EventNotFound("No channel is configured; set DLQ_ALERT_WEBHOOK_URL or DLQ_SMTP_URL.")
@@ -72,6 +88,15 @@ def snooze(name: str, hours: float, note: str) -> None:
     click.echo(f"Nobody is told of {name} until {moment(made.until)}.")
 
 
+@alerts.command("unsnooze")
+@click.argument("name")
+def unsnooze(name: str) -> None:
+    """Tell of the rule NAME again before its snooze ends."""
+    with open_hub() as hub:
+        alerting.wake_alert(hub.store, name, actor=actor())
+    click.echo(f"Whoever is to know is told of {name} again.")
+
+
 def _in_force(store: Store) -> InForce:
     return alert_reading.read(snapshots.look(store, alert_reading.READING).values)
 
@@ -81,13 +106,15 @@ def _unknown(what: str, name: str, known: tuple[str, ...]) -> str:
     return f'There is no {what} "{name}"; there are: {there}.'
 
 
-def _sentence(one: Notice, rules: InForce) -> str:
-    rule = rules.rules.get(one.rule)
-    if rule is None:
-        return one.subject
-    speak = gettext.NullTranslations()
-    return alert_words.sentence(rule.when, one.subject, one.value or 0.0, one.found, speak)
+def _as_json(store: Store, page: Page[Notice], rules: InForce) -> str:
+    items = notices_json(page.items, rules, told.snoozes(store), told.deliveries(store, page.items))
+    return to_text({"items": items, "next_cursor": page.next_cursor})
 
 
 def _row(one: Notice, rules: InForce) -> tuple[object, ...]:
-    return one.rule, one.level, moment(one.opened_at), moment(one.told_at), _sentence(one, rules)
+    return one.rule, one.level, moment(one.opened_at), moment(one.told_at), sentence(one, rules)
+
+
+def _past_row(one: Notice, rules: InForce) -> tuple[object, ...]:
+    stood = span((one.closed_at - one.opened_at).total_seconds()) if one.closed_at else ""
+    return one.rule, one.level, moment(one.opened_at), stood, sentence(one, rules)

@@ -45,6 +45,8 @@ bulk.add_command(items)
 @click.option("--add-tag", "tags", multiple=True, help="Of tag: one to add; may repeat.")
 @click.option("--until", help="Of snooze: ISO 8601 with a zone; - to bring them back now.")
 @click.option("--dry-run", is_flag=True, help="Only tell what it would do.")
+@click.option("--exact", is_flag=True, help="Of a dry run: count them all, which may take some seconds.")
+@click.option("--expect", type=click.IntRange(min=0), metavar="N", help="Begin only if there are N events.")
 @click.option(
     "--selection-token",
     metavar="TOKEN",
@@ -66,6 +68,8 @@ def start(
     tags: tuple[str, ...],
     until: str | None,
     dry_run: bool,
+    exact: bool,
+    expect: int | None,
     selection_token: str | None,
     as_json: bool,
     **asked: Any,
@@ -76,9 +80,16 @@ def start(
     with open_hub() as hub:
         which = with_view(hub.store, asked) if has_filter else None
         if dry_run:
-            _print_preview(
-                hub.bulk.preview(action, which, ids=ids, arguments=arguments, actor=actor()), as_json
+            preview = hub.bulk.preview(
+                action,
+                which,
+                ids=ids,
+                arguments=arguments,
+                exact=exact,
+                selection_token=selection_token,
+                actor=actor(),
             )
+            _print_preview(preview, as_json)
             return
         run_id = hub.bulk.start(
             action,
@@ -92,6 +103,7 @@ def start(
             canary=_stages(canary),
             stop_share=stop_share,
             selection_token=selection_token,
+            expected_count=expect,
         )
     click.echo(to_text({"id": run_id}) if as_json else f"Bulk run {run_id} has begun: bulk status {run_id}")
 
@@ -193,8 +205,8 @@ def _print_preview(preview: Preview, as_json: bool) -> None:
         click.echo(f"  refused {number:>8,}  {cause}")
     for cause, number in preview.warned.items():
         click.echo(f"  beware  {number:>8,}  {cause}")
-    if preview.count.capped:
-        click.echo(f"  These figures are about the newest {preview.looked:,}.")
+    if preview.looked < preview.count.number or preview.count.capped:
+        click.echo(f"  These figures are about the newest {preview.looked:,}; --exact counts them all.")
     if preview.selection_token:
         click.echo(f"Exactly these: --selection-token {preview.selection_token}")
     else:

@@ -63,10 +63,7 @@ def add_embed(
     if origins and no_page:
         raise click.UsageError("--origin and --no-page exclude each other.")
     with open_hub() as hub:
-        # Late: it brings all that pages need.
-        from dlq_console.web.security import check_secret_key
-
-        check_secret_key(hub.settings.secret_key)
+        _check_key(hub)
         made = store_embeds.add(
             hub.store,
             name,
@@ -107,20 +104,89 @@ def list_embeds(as_json: bool) -> None:
     )
 
 
+@embeds.command("pause")
+@click.argument("name")
+def pause_embed(name: str) -> None:
+    """Let nobody see a frame until it is resumed, within half a minute."""
+    _act(name, "pause")
+    click.echo(f"The frame {name} is paused.")
+
+
+@embeds.command("resume")
+@click.argument("name")
+def resume_embed(name: str) -> None:
+    """Let a paused frame be seen again."""
+    _act(name, "resume")
+    click.echo(f"The frame {name} can be seen again.")
+
+
+@embeds.command("renew")
+@click.argument("name")
+@click.option(
+    "--expires",
+    "days",
+    metavar="DAYS",
+    type=click.IntRange(1, MOST_DAYS),
+    default=DAYS,
+    show_default=True,
+    help="For how long from now.",
+)
+def renew_embed(name: str, days: int) -> None:
+    """Let a frame be seen for longer, at the same address."""
+    _act(name, "renew", days=days)
+    click.echo(f"The frame {name} can be seen for {days} days from now.")
+
+
+@embeds.command("rotate")
+@click.argument("name")
+def rotate_embed(name: str) -> None:
+    """Give a frame a new address, printed last on its line; the old one shows nothing within half a minute."""
+    with open_hub() as hub:
+        _check_key(hub)
+        _act_in(hub, name, "rotate")
+        for line in _told(hub, store_embeds.named(hub.store, name)):
+            click.echo(line)
+
+
 @embeds.command("revoke")
 @click.argument("name")
 def revoke_embed(name: str) -> None:
-    """Let nobody see a frame any more, within half a minute."""
+    """Let nobody see a frame any more, for good, within half a minute."""
     with open_hub() as hub:
-        known = store_embeds.named(hub.store, name)
-        done = store_embeds.revoke(hub.store, known, actor=actor())
-        if not done:
-            known = store_embeds.named(hub.store, name)
-    if not done and known.revoked_at is None:
-        raise click.ClickException(
-            f"The frame {known.name} was changed by somebody else meanwhile; try again."
-        )
-    click.echo(f"The frame {known.name} is revoked.")
+        if store_embeds.named(hub.store, name).revoked_at is None:
+            _act_in(hub, name, "revoke")
+    click.echo(f"The frame {name} is revoked.")
+
+
+def _act(name: str, act: str, **more: Any) -> None:
+    with open_hub() as hub:
+        _act_in(hub, name, act, **more)
+
+
+def _act_in(hub: Hub, name: str, act: str, **more: Any) -> None:
+    """Do something to the frame of that name as it stands.
+
+    Raises:
+        ClickException: it cannot be done to it now; the message says why.
+    """
+    known = store_embeds.named(hub.store, name)
+    if store_embeds.ACTS[act](hub.store, known, actor=actor(), **more):
+        return
+    now = store_embeds.named(hub.store, name)
+    if now.revoked_at is not None:
+        raise click.ClickException(f"The frame {name} is revoked, for good; add another one.")
+    if act == "pause" and now.paused_at is not None:
+        raise click.ClickException(f"The frame {name} is paused already.")
+    if act == "resume" and now.paused_at is None:
+        raise click.ClickException(f"The frame {name} is not paused.")
+    raise click.ClickException(f"The frame {name} was changed by somebody else meanwhile; try again.")
+
+
+def _check_key(hub: Hub) -> None:
+    # Late: it brings all that pages need.
+    from dlq_console.web.security import check_secret_key
+
+    check_secret_key(hub.settings.secret_key)
 
 
 def _told(hub: Hub, made: Embed) -> list[str]:

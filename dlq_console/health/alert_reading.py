@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dlq_console.health.alert_values import AlertRule, When
@@ -16,11 +16,19 @@ STALE_AFTER = 60.0
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """The rules by name, where they come from, and which channels there are."""
+    """The rules by name, where they come from, which channels there are, and where each of them leads."""
 
     rules: Mapping[str, AlertRule]
     source: str
     channels: tuple[str, ...]
+    where: Mapping[str, str] = field(default_factory=dict)
+
+    def when_of(self, rule: str) -> When | None:
+        """What a rule looks at; of one that is in force no more only where it has the name of a built-in one."""
+        known = self.rules.get(rule)
+        if known is not None:
+            return known.when
+        return When(rule) if rule in tuple(When) else None
 
 
 NOTHING = InForce({}, "", ())
@@ -32,7 +40,9 @@ def read(values: Mapping[str, Any]) -> InForce:
     if not isinstance(kept, dict):
         return NOTHING
     rules = [_rule(values) for values in kept["rules"]]
-    return InForce({rule.name: rule for rule in rules}, kept["source"], tuple(kept["channels"]))
+    return InForce(
+        {rule.name: rule for rule in rules}, kept["source"], tuple(kept["channels"]), kept.get("where", {})
+    )
 
 
 def _rule(values: Mapping[str, Any]) -> AlertRule:

@@ -22,11 +22,19 @@ class When(StrEnum):
     UNCLASSIFIED = "unclassified"
     IN_DOUBT = "in_doubt"
     PROVIDER_BLOCK = "provider_block"
+    NEW_CAUSE = "new_cause"
+    DEAD_GROWS = "dead_grows"
+    OLDEST_DEAD = "oldest_dead"
+    DEAD_RATE = "dead_rate"
+    AUTH_FAILURE = "auth_failure"
+    ERROR_BUDGET = "error_budget"
+    BREAKER_OPENINGS = "breaker_openings"
+    LANE_WAITS = "lane_waits"
     #: Letters in the dead-letter queue of another system; there are no such sources yet.
     SOURCE_DEPTH = "source_depth"
 
 
-#: The unit of the figure that is compared with `over`: events, seconds, minutes, percent, or lanes.
+#: The unit of the figure that is compared with `over`: something that is counted, seconds, minutes or percent.
 UNITS: Mapping[When, str] = {
     When.DEAD_LETTERS: "events",
     When.LAG_P95: "seconds",
@@ -40,10 +48,27 @@ UNITS: Mapping[When, str] = {
     When.UNCLASSIFIED: "events",
     When.IN_DOUBT: "events",
     When.PROVIDER_BLOCK: "minutes",
+    When.NEW_CAUSE: "events",
+    When.DEAD_GROWS: "events",
+    When.OLDEST_DEAD: "minutes",
+    When.DEAD_RATE: "percent",
+    When.AUTH_FAILURE: "accounts",
+    When.ERROR_BUDGET: "percent",
+    When.BREAKER_OPENINGS: "openings",
+    When.LANE_WAITS: "minutes",
     When.SOURCE_DEPTH: "events",
 }
 #: Those of which a rule may name one kind; all others are known of accounts as a whole.
-OF_A_KIND = frozenset({When.DEAD_LETTERS, When.LAG_P95, When.BREAKER_OPEN, When.UNCLASSIFIED, When.IN_DOUBT})
+OF_A_KIND = frozenset(
+    {
+        When.DEAD_LETTERS, When.LAG_P95, When.BREAKER_OPEN, When.BREAKER_OPENINGS, When.UNCLASSIFIED, When.IN_DOUBT,
+        When.NEW_CAUSE, When.DEAD_RATE,
+    }
+)  # fmt: skip
+#: Those that are told once while they stand, unless a rule says otherwise.
+ONCE = frozenset({When.NEW_CAUSE, When.AUTH_FAILURE})
+#: Those that ask themselves for how long what they find has stood: it is told as soon as it is found.
+AGED = frozenset({When.IN_DOUBT})
 #: What must be seen at once, and what can wait until somebody has time.
 PAGE, TICKET = "page", "ticket"
 LEVELS: Mapping[When, str] = {
@@ -52,6 +77,10 @@ LEVELS: Mapping[When, str] = {
     When.BREAKER_OPEN: PAGE,
     When.LANE_STOPPED: PAGE,
     When.NOTHING_COMPLETES: PAGE,
+    When.DEAD_RATE: PAGE,
+    When.AUTH_FAILURE: PAGE,
+    When.BREAKER_OPENINGS: PAGE,
+    When.LANE_WAITS: PAGE,
 }
 #: Stands for all accounts, or all kinds.
 ANY = "*"
@@ -68,7 +97,9 @@ class AlertRule:
         for_minutes: how long it must be found without a break before anybody is told.
         account: of which account; ANY for each of them.
         kind: of which kind; ANY for all together.
-        repeat_hours: an open notice is told again no sooner than this.
+        repeat_hours: an open notice is told again no sooner than this; 0: never.
+        at_least: of a rate, so many events must stand behind it.
+        level: PAGE or TICKET; empty for the usual one of `when`.
         to: names of channels.
     """
 
@@ -79,9 +110,10 @@ class AlertRule:
     account: str = ANY
     kind: str = ANY
     repeat_hours: float = 4.0
+    at_least: float = 5.0
+    level: str = ""
     to: tuple[str, ...] = ()
 
-    @property
-    def level(self) -> str:
-        """PAGE or TICKET."""
-        return LEVELS.get(self.when, TICKET)
+    def __post_init__(self) -> None:
+        if not self.level:
+            object.__setattr__(self, "level", LEVELS.get(self.when, TICKET))

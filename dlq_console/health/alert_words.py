@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Protocol
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
-from dlq_console.health.alert_values import PAGE, When
+from dlq_console.health.alert_values import PAGE, UNITS, When
 
 
 class Speak(Protocol):
@@ -29,20 +29,46 @@ def sentence(when: When, subject: str, value: float, found: Mapping[str, Any], s
         found: figures that were kept with it.
         speak: the language.
     """
-    shown = span(60 * value) if when is When.NOTHING_COMPLETES else span(value)
+    shown = span(60 * value if UNITS[when] == "minutes" else value)
     values = {"about": about(subject, found), "num": int(value), "span": shown}
-    text = _counted(when, int(value), speak) or _plain(when, found, speak)
+    number = int(value)
+    text = _of_letters(when, number, speak) or _counted(when, number, speak) or _plain(when, found, speak)
     return text % values
 
 
-def _counted(when: When, number: int, speak: Speak) -> str:
-    """The sentence about what is counted; empty for all else."""
+def _of_letters(when: When, number: int, speak: Speak) -> str:
+    """The sentence about dead letters that are counted; empty for all else."""
     ngettext = speak.ngettext
     match when:
         case When.DEAD_LETTERS:
             return ngettext(
                 "%(about)s has %(num)d dead letter.", "%(about)s has %(num)d dead letters.", number
             )
+        case When.NEW_CAUSE:
+            return ngettext(
+                "%(about)s has %(num)d dead letter of a cause that is new there.",
+                "%(about)s has %(num)d dead letters of a cause that is new there.",
+                number,
+            )
+        case When.DEAD_GROWS:
+            return ngettext(
+                "%(about)s has %(num)d more dead letter than an hour ago.",
+                "%(about)s has %(num)d more dead letters than an hour ago.",
+                number,
+            )
+        case When.UNCLASSIFIED:
+            return ngettext(
+                "%(about)s has %(num)d dead letter of this day that no rule knows.",
+                "%(about)s has %(num)d dead letters of this day that no rule knows.",
+                number,
+            )
+    return ""
+
+
+def _counted(when: When, number: int, speak: Speak) -> str:
+    """The sentence about what else is counted; empty where nothing is."""
+    ngettext = speak.ngettext
+    match when:
         case When.LANE_STOPPED:
             return ngettext(
                 "%(num)d lane of %(about)s has stopped behind a dead letter.",
@@ -55,10 +81,10 @@ def _counted(when: When, number: int, speak: Speak) -> str:
                 "Nothing came for %(about)s in an hour in which at least %(num)d events usually come.",
                 number,
             )
-        case When.UNCLASSIFIED:
+        case When.BREAKER_OPENINGS:
             return ngettext(
-                "%(about)s has %(num)d dead letter of this day that no rule knows.",
-                "%(about)s has %(num)d dead letters of this day that no rule knows.",
+                "The circuit of %(about)s has opened %(num)d time within a day.",
+                "The circuit of %(about)s has opened %(num)d times within a day.",
                 number,
             )
         case When.IN_DOUBT:
@@ -82,6 +108,17 @@ def _plain(when: When, found: Mapping[str, Any], speak: Speak) -> str:
         When.RECOVERY_QUEUE: _("The recovery queue %(about)s is %(num)d%% full."),
         When.NOTHING_COMPLETES: _("Events of %(about)s are due, and none has ended for %(span)s."),
         When.PROVIDER_BLOCK: _("The provider blocks %(about)s."),
+        When.OLDEST_DEAD: _(
+            "The oldest dead letter of %(about)s has waited for %(span)s of working time, and nobody sees to it."
+        ),
+        When.DEAD_RATE: _("%(num)d%% of what %(about)s has ended in half an hour has died."),
+        When.AUTH_FAILURE: _(
+            "The log-in of %(about)s was refused: nothing of it runs until a person resumes it."
+        ),
+        When.ERROR_BUDGET: _(
+            "%(about)s has used %(num)d%% of the failing answers that its provider puts up with."
+        ),
+        When.LANE_WAITS: _("A lane of %(about)s has waited behind the same event for %(span)s."),
     }
     return sentences.get(when, _("%(about)s is over its limit: %(num)d."))
 
@@ -89,7 +126,7 @@ def _plain(when: When, found: Mapping[str, Any], speak: Speak) -> str:
 def about(subject: str, found: Mapping[str, Any]) -> str:
     """Whose it is, as people call it."""
     account, kind = found.get("account"), found.get("kind")
-    name = subject if account is None else str(account)
+    name = found.get("provider") or subject if account is None else account
     return f"{name} ({kind})" if kind else name
 
 
@@ -106,29 +143,30 @@ def title(state: str, level: str, name: str, what: str, speak: Speak) -> str:
     return _("Alert %(name)s: %(what)s") % {"name": name, "what": what}
 
 
-def link(when: When, found: Mapping[str, Any]) -> str:
+def link(when: When, subject: str, found: Mapping[str, Any]) -> str:
     """The path of the page that shows it, with its filter."""
-    account, kind = found.get("account"), found.get("kind")
-    asked = {"account": account, "kind": kind}
+    account = found.get("account")
+    asked = {"account": account, "kind": found.get("kind")}
     match when:
-        case When.DEAD_LETTERS | When.LANE_STOPPED:
+        case When.NEW_CAUSE if found.get("fingerprint"):
+            path, asked = f"/groups/{quote(found['fingerprint'], safe='')}", {}
+        case When.DEAD_LETTERS | When.LANE_STOPPED | When.DEAD_GROWS | When.OLDEST_DEAD | When.DEAD_RATE:
             path = "/dead-letters"
         case When.UNCLASSIFIED | When.IN_DOUBT:
             path = "/dead-letters"
             asked["reason"] = str(when)
-        case When.BREAKER_OPEN:
-            return "/health/breakers"
-        case When.BULKHEAD_USE:
+        case When.BREAKER_OPEN | When.BREAKER_OPENINGS:
+            path, asked = "/health/breakers/one", {"name": subject}
+        case When.BULKHEAD_USE | When.ERROR_BUDGET:
             return "/health/bulkheads"
         case When.LAG_P95 | When.OLDEST_DUE:
             path = "/health/lag"
-        case When.RECOVERY_QUEUE:
-            return "/health"
+        case _ if account:
+            path, asked = "/health/accounts", {"account": account}
         case _:
-            path = "/health"
-            asked = {}
+            return "/health"
     given = urlencode({name: value for name, value in asked.items() if value})
-    return f"{path}?{given}" if given and path == "/dead-letters" else path
+    return f"{path}?{given}" if given else path
 
 
 def span(seconds: float) -> str:

@@ -28,7 +28,7 @@ RANGES = {
     )
 }
 
-#: Names of columns: events per point; seconds; events at the last look of a point.
+#: Names of columns: events per point; seconds; events that waited, at most within a point.
 EVENTS = ("arrived", "done", "failed", "died", "reopened", "resolved", "superseded", "in_doubt", "duplicates")
 SECONDS = (
     "lag_p50", "lag_p95", "wait_p50", "wait_p95", "run_p50", "run_p95", "end_to_end", "oldest_due",

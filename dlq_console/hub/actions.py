@@ -276,7 +276,12 @@ def clean_note(note: str | None, *, name: str = "note", limit: int = NOTE_LIMIT)
     lines = [check_text(line, name, max_length=limit, allow_empty=True) for line in lines]
     text = redact_text("\n".join(lines).strip())
     if len(text) > limit:
-        raise PayloadRefused(f"{name}: it is longer than {limit} characters; shorten it.")
+        raise PayloadRefused(
+            f"{name}: it is longer than {limit} characters; shorten it.",
+            cause="too_long",
+            name=name,
+            limit=limit,
+        )
     return text
 
 

@@ -20,10 +20,15 @@ _FOR_EVER = 366 * 86_400.0
 
 def not_brought(job: Event, why: str) -> Ending:
     """The end of an attempt that failed: another one later, or none any more."""
-    cause = failure("NotTold", why)
     waited = (job.started_at or job.created_at) - job.created_at
     if waited > GIVEN_UP_AFTER:
-        result = json.dumps({"told": False, "error": cause.message})
-        return transitions.completed(result, warning=cause)
+        return given_up(why)
+    cause = failure("NotTold", why)
     delay = min(FIRST_DELAY * 2 ** min(max(job.attempts - 1, 0), 20), LONGEST_DELAY)
     return transitions.retried(cause, delay=delay, max_wait=_FOR_EVER)
+
+
+def given_up(why: str) -> Ending:
+    """The end of a message that no later attempt can bring; what it was about is still in the list of notices."""
+    cause = failure("NotTold", why)
+    return transitions.completed(json.dumps({"told": False, "error": cause.message}), warning=cause)

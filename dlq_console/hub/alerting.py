@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import secrets
 
-from dlq_console.errors import DLQError, EventNotFound, LeaseLost, PayloadRefused
+from dlq_console.errors import DLQError, EventNotFound, LeaseLost, PayloadRefused, PermanentError
 from dlq_console.hub.actions import clean_actor, clean_note
-from dlq_console.hub.alert_endings import not_brought
+from dlq_console.hub.alert_endings import given_up, not_brought
+from dlq_console.hub.failures import failure
 from dlq_console.hub.handlers import Registry
 from dlq_console.store import alert_messages, alerts, transitions
 from dlq_console.store.alerts import Snooze
@@ -31,12 +32,14 @@ def brought(job: Event, registry: Registry) -> Ending:
     """
     payload = job.payload
     try:
-        registry.channels.get(payload["channel"]).send(payload["content"])
+        noted = registry.channels.get(payload["channel"]).send(payload["content"])
     except LeaseLost:
         raise
+    except PermanentError as error:
+        return given_up(error.message)
     except Exception as error:  # noqa: BLE001 - a client of somebody else's may raise anything
         return not_brought(job, _sentence(error))
-    return transitions.completed('{"told":true}')
+    return transitions.completed('{"told":true}', warning=failure("ToldInPart", noted) if noted else None)
 
 
 def _sentence(error: Exception) -> str:
@@ -50,10 +53,9 @@ def test_channel(store: Store, channel: str, content: dict[str, str], *, actor: 
     Raises:
         PayloadRefused: the actor is no name.
     """
-    clean_actor(actor)
     key = secrets.token_hex(8)
     whole = content | {"key": f"test-{key}", "state": "test"}
-    return alert_messages.put_test(store, channel=channel, key=key, content=whole)
+    return alert_messages.put_test(store, channel=channel, key=key, content=whole, actor=clean_actor(actor))
 
 
 def snooze_alert(store: Store, rule: str, *, hours: float, actor: str, note: str | None) -> Snooze:
@@ -63,7 +65,9 @@ def snooze_alert(store: Store, rule: str, *, hours: float, actor: str, note: str
         PayloadRefused: the time or the note is out of bounds.
     """
     if not 0 < hours <= LONGEST_SNOOZE:
-        raise PayloadRefused(f"hours: write a number above 0, {LONGEST_SNOOZE} at most.")
+        raise PayloadRefused(
+            f"until: choose a time ahead of now, {LONGEST_SNOOZE} hours ({LONGEST_SNOOZE // 24} days) at most."
+        )
     why = clean_note(note, limit=NOTE_LIMIT)
     if why is None:
         raise PayloadRefused("note: say why, so that the others know.")

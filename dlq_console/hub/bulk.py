@@ -5,7 +5,7 @@ A start returns at once; `bulk_progress.advance`, a step of the workers, does th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from dlq_console.errors import ActionNotAllowed, EventNotFound, PayloadRefused
@@ -13,7 +13,7 @@ from dlq_console.hub import selection_tokens
 from dlq_console.hub.actions import clean_actor, clean_note
 from dlq_console.hub.bulk_arguments import Arguments, check_arguments
 from dlq_console.hub.bulk_rules import kind_facts
-from dlq_console.hub.bulk_terms import Terms, check_action, check_chosen, dead_only
+from dlq_console.hub.bulk_terms import Terms, check_action, check_chosen, check_number, dead_only
 from dlq_console.hub.methods.base import HubBase
 from dlq_console.hub.selection_tokens import Previewed
 from dlq_console.store import presence, queries
@@ -29,6 +29,7 @@ from dlq_console.store.queries import Count
 from dlq_console.store.queries.counts import ZERO
 from dlq_console.store.queries.routes import Accounts
 from dlq_console.store.states import Action
+from dlq_console.store.time_limit import TookTooLong
 
 __all__ = [
     "ACTIONS",
@@ -81,21 +82,36 @@ class Bulk:
         *,
         ids: Sequence[int] = (),
         arguments: Arguments | None = None,
+        exact: bool = False,
+        selection_token: str | None = None,
         actor: str,
         accounts: Accounts = None,
     ) -> Preview:
         """What doing that to all dead events of a filter, or to those of these ids, would mean.
 
-        Of an action with arguments, None tells what there is as long as they are not decided.
+        Args:
+            action: as for `start`.
+            flt: which dead events; not needed with a token.
+            ids: or these.
+            arguments: as for `start`; None tells what there is as long as they are not decided.
+            exact: count and group all of them, however many there are, which may take some seconds.
+            selection_token: of a preview of the same events, which is gone on with: its moment stays.
+            actor: who asks.
+            accounts: those that the caller may act upon; None for all.
 
         Raises:
-            PayloadRefused: that is no action of a bulk run, or no selection, or an argument is wrong.
+            PayloadRefused: that is no action of a bulk run, or no selection, an argument or the token is wrong, or there
+                are too many to be counted exactly (its cause is then `too_many`).
         """
         check_action(action)
         checked = {} if arguments is None else check_arguments(self._hub.store, action, arguments)
-        selection = self._selection(flt, ids, accounts)
+        if selection_token is None:
+            selection = self._selection(flt, ids, accounts)
+        else:
+            previewed = self._previewed(selection_token, action, flt, ids, actor)
+            selection = replace(previewed.selection, accounts=accounts)
         asked = Asked(action, checked, kind_facts(self._hub))
-        found = previews.facts(self._hub.store, selection, asked)
+        found = self._exact(selection, asked) if exact else previews.facts(self._hub.store, selection, asked)
         missing = len(selection.event_ids) - found.looked if selection.flt is None else 0
         refused = {**found.refused, Refusal.GONE: missing} if missing else found.refused
         values = {name: getattr(found, name) for name in Facts.__slots__}
@@ -120,6 +136,7 @@ class Bulk:
         stop_share: float | None = None,
         window: int | None = None,
         selection_token: str | None = None,
+        expected_count: int | None = None,
         accounts: Accounts = None,
     ) -> int:
         """Begin a run; returns its id at once, that of the first one when the same token is sent twice.
@@ -137,10 +154,13 @@ class Bulk:
             stop_share: share of ended items that died again, 0 to 1, above which it stops by itself; None for 0.2.
             window: how many may be let go and not ended at once; None for 100.
             selection_token: of the preview that was looked at; binds its events and its moment.
+            expected_count: of how many events the caller knows; with any other number nothing is begun. Where there are
+                too many to be counted first, the run waits for a person once its events are written down.
             accounts: those that the caller may act upon; None for all.
 
         Raises:
             PayloadRefused: an argument is wrong, or the token is not valid (any more).
+            ActionNotAllowed: there are not `expected_count` events.
         """
         check_action(action)
         terms = Terms(rate=rate, canary=canary, stop_share=stop_share, window=window).columns(action)
@@ -155,13 +175,18 @@ class Bulk:
             selection, expected = replace(previewed.selection, accounts=accounts), previewed.expected
         if note is None and self._needs_note(action, selection):
             raise PayloadRefused("note: say why; it is kept in the audit.")
+        fingerprint = selection_token and selection_tokens.fingerprint(selection_token)
+        if expected_count is not None:
+            check_number(expected_count)
+            self._check_number(selection, expected, expected_count, fingerprint)
+            expected = expected_count
         values = {
             "action": action,
             "arguments": checked,
             "actor": actor,
             "note": note,
             "expected": expected,
-            "selection_token": selection_token and selection_tokens.fingerprint(selection_token),
+            "selection_token": fingerprint,
         }
         return runs.insert(self._hub.store, selection, values | terms)
 
@@ -177,6 +202,11 @@ class Bulk:
     def listed(self, *, accounts: Accounts = None) -> list[BulkRun]:
         """The newest runs that the caller may see."""
         return [run for run in runs.listed(self._hub.store) if _may_see(run, accounts)]
+
+    def visible(self, run_ids: Collection[int], *, accounts: Accounts = None) -> frozenset[int]:
+        """Those of these runs that the caller may see."""
+        known = runs.accounts_of(self._hub.store, run_ids)
+        return frozenset(run_id for run_id, concerned in known.items() if _covers(accounts, concerned))
 
     def items(
         self,
@@ -245,6 +275,34 @@ class Bulk:
             raise EventNotFound(f"There is no bulk run {run_id}; `bulk status` lists those that exist.")
         return run
 
+    def _exact(self, selection: Selection, asked: Asked) -> Facts:
+        try:
+            return previews.exact_facts(self._hub.store, selection, asked)
+        except TookTooLong:
+            raise PayloadRefused(
+                f"exact: counting them all takes longer than {previews.PATIENCE:g} s; narrow the filter, or leave it out: "
+                "a run shows the exact number once its events are written down.",
+                cause="too_many",
+            ) from None
+
+    def _check_number(
+        self, selection: Selection, previewed: int | None, expected: int, token: str | None
+    ) -> None:
+        """Refuse to begin a run over another number of events; a request that is sent again begins nothing anyway."""
+        number = previewed
+        if number is None:
+            if token is not None and runs.begun_with(self._hub.store, token) is not None:
+                return
+            try:
+                number = previews.number_of(self._hub.store, selection)
+            except TookTooLong:
+                return
+        if number != expected:
+            raise ActionNotAllowed(
+                f"expected_count: there are {number:,} events, not {expected:,}; nothing was begun. Look at them again.",
+                action="bulk_start",
+            )
+
     def _selection(self, flt: EventFilter | None, ids: Sequence[int], accounts: Accounts) -> Selection:
         cut_at = previews.now(self._hub.store)
         if flt is None:
@@ -305,6 +363,11 @@ class Bulk:
 
 
 def _may_see(run: BulkRun, accounts: Accounts) -> bool:
+    return _covers(accounts, run.accounts)
+
+
+def _covers(accounts: Accounts, concerned: Accounts) -> bool:
+    """Whether somebody who may see `accounts` may see a run over the accounts that it concerns."""
     if accounts is None:
         return True
-    return run.accounts is not None and set(run.accounts) <= set(accounts)
+    return concerned is not None and set(concerned) <= set(accounts)

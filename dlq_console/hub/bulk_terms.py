@@ -107,6 +107,16 @@ def check_chosen(ids: Sequence[int]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(ids))
 
 
+def check_number(number: int) -> None:
+    """Refuse what cannot be a number of events.
+
+    Raises:
+        PayloadRefused: it is none.
+    """
+    if not _is_whole(number) or number < 0:
+        raise PayloadRefused("expected_count: write a whole number.")
+
+
 def dead_only(flt: EventFilter) -> EventFilter:
     """The filter as a bulk run means it: of dead events, whatever their order.
 

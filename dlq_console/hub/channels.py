@@ -5,6 +5,7 @@ What goes wrong is told in words of our own: errors of clients may hold addresse
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import smtplib
@@ -12,7 +13,8 @@ import socket
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from email.headerregistry import Address
 from email.message import EmailMessage
@@ -20,13 +22,17 @@ from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 from dlq_console.classify.tables import Source, Table
-from dlq_console.errors import ConfigurationError, TransientError
+from dlq_console.errors import ConfigurationError, PermanentError, TransientError
+from dlq_console.hub.cutting import Cut, Mails, SecureMails, opener, waited_for
+from dlq_console.hub.quiet_logs import without
 from dlq_console.settings import MailServer, Settings, read_mail_address
 
 #: The two that settings name.
 WEBHOOK, MAIL = "webhook", "mail"
-#: How long one step of a conversation with a channel may take, in seconds.
-TIMEOUT = 10.0
+#: How long one step of a conversation with a channel may take, and all of it, in seconds.
+TIMEOUT, LONGEST = 10.0, 30.0
+#: Answers of a webhook that mean "not now", though they are among those that mean "never".
+_LATER = (408, 429)
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 #: Begins a value that stands in the environment, so that the file holds no secret.
 _FROM_ENVIRONMENT = "env:"
@@ -35,11 +41,12 @@ _FROM_ENVIRONMENT = "env:"
 class Channel(Protocol):
     """Brings a message to people."""
 
-    def send(self, content: Mapping[str, Any]) -> None:
-        """Bring it.
+    def send(self, content: Mapping[str, Any]) -> str | None:
+        """Bring it; returns what somebody should know although it was brought.
 
         Raises:
-            TransientError: it could not be brought; the sentence says why, without any secret.
+            TransientError: it could not be brought, but may be later; the sentence says why, without any secret.
+            PermanentError: it will never be taken.
         """
 
 
@@ -60,23 +67,24 @@ class Webhook:
                 "Idempotency-Key": str(content.get("key", "")),
             },
         )
-        try:
-            with urllib.request.build_opener(_NoRedirect).open(request, timeout=TIMEOUT) as answer:
-                answer.read(1)
-        except urllib.error.HTTPError as error:
-            error.close()
-            if 300 <= error.code < 400:
-                _failed(f"The webhook sends on to another address ({error.code}); name that one.")
-            _failed(f"The webhook answered {error.code}.")
-        except (OSError, ValueError) as error:
-            _failed(f"The webhook cannot be reached: {_cause(error)}.")
+        with Cut(LONGEST) as cut:
+            try:
+                # Nobody reads what it says: its first line tells all.
+                opener(cut).open(request, timeout=TIMEOUT).close()
+            except urllib.error.HTTPError as error:
+                error.close()
+                _answered(error.code)
+            except (OSError, ValueError, http.client.HTTPException) as error:
+                _failed(f"The webhook cannot be reached: {_cause(error, cut)}.")
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """What is sent to one address is for nobody else."""
-
-    def redirect_request(self, *_arguments: Any, **_more: Any) -> None:
-        return None
+def _answered(code: int) -> NoReturn:
+    """What follows from an answer that is no success."""
+    if 300 <= code < 400:
+        _refused(f"The webhook sends on to another address ({code}); name that one.")
+    if 400 <= code < 500 and code not in _LATER:
+        _refused(f"The webhook refused it with {code}.")
+    _failed(f"The webhook answered {code}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,29 +93,43 @@ class Mail:
 
     server: MailServer
 
-    def send(self, content: Mapping[str, Any]) -> None:
+    def send(self, content: Mapping[str, Any]) -> str | None:
         """Bring it; as `Channel.send`."""
-        try:
-            with self._connected() as smtp:
-                self._log_in(smtp)
-                smtp.send_message(self._message(content), self.server.sender, [*self.server.recipients])
-        except smtplib.SMTPResponseException as error:
-            _failed(f"The mail server refused it with code {error.smtp_code}.")
-        except smtplib.SMTPRecipientsRefused:
-            _failed("The mail server refused those who are to get it.")
-        except (OSError, smtplib.SMTPException, ValueError) as error:
-            _failed(f"The mail server cannot be reached: {_cause(error)}.")
+        with Cut(LONGEST) as cut:
+            try:
+                left_out = _codes(self._brought(content, cut))
+            except (OSError, ValueError) as error:
+                _mail_failed(error, cut)
+        if not left_out:
+            return None
+        number = f"{len(left_out)} of {len(self.server.recipients)}"
+        return f"The mail server refused {number} who were to get it ({_listed(left_out)})."
 
-    def _connected(self) -> smtplib.SMTP:
-        if self.server.tls:
-            return smtplib.SMTP_SSL(
-                self.server.host, self.server.port, timeout=TIMEOUT, context=ssl.create_default_context()
+    def _brought(self, content: Mapping[str, Any], cut: Cut) -> Mapping[str, tuple[int, bytes]]:
+        """Bring it; returns which recipients were refused, with code and words of the server."""
+        with closing(self._connected(cut)) as smtp:
+            self._log_in(smtp)
+            left_out = smtp.send_message(
+                self._message(content), self.server.sender, [*self.server.recipients]
             )
-        smtp = smtplib.SMTP(self.server.host, self.server.port, timeout=TIMEOUT)
-        smtp.ehlo()
-        if smtp.has_extn("starttls"):
-            smtp.starttls(context=ssl.create_default_context())
+            # It is brought by now, whatever the server says in the end.
+            with suppress(OSError):
+                smtp.quit()
+        return left_out
+
+    def _connected(self, cut: Cut) -> smtplib.SMTP:
+        context = ssl.create_default_context()
+        if self.server.tls:
+            return SecureMails(cut, self.server.host, self.server.port, timeout=TIMEOUT, context=context)
+        smtp = Mails(cut, self.server.host, self.server.port, timeout=TIMEOUT)
+        try:
             smtp.ehlo()
+            if smtp.has_extn("starttls"):
+                smtp.starttls(context=context)
+                smtp.ehlo()
+        except BaseException:
+            smtp.close()
+            raise
         return smtp
 
     def _log_in(self, smtp: smtplib.SMTP) -> None:
@@ -124,13 +146,14 @@ class Mail:
         message = EmailMessage()
         message["From"] = Address(addr_spec=self.server.sender)
         message["To"] = tuple(Address(addr_spec=name) for name in self.server.recipients)
-        message["Subject"] = " ".join(str(content["title"]).split())[:200]
+        message["Subject"] = _one_line(str(content["title"]))
         # The same one for the same message, so that one that came twice is seen to be one.
         message["Message-ID"] = (
             f"<{str(content['key']).replace('/', '.')}@{self.server.sender.partition('@')[2]}>"
         )
         message["Auto-Submitted"] = "auto-generated"
-        message.set_content(str(content["text"]))
+        # In letters that every server takes, whatever its lines hold.
+        message.set_content(str(content["text"]), cte="quoted-printable")
         return message
 
 
@@ -145,11 +168,18 @@ class Apprise:
         try:
             import apprise  # an extra
         except ImportError:
-            _failed("This channel needs apprise: install dlq-console[alerts].")
+            _failed('This channel needs apprise: pip install "dlq-console[alerts]".')
         service = apprise.Apprise()
-        # A wrong address is told by False; whatever else goes wrong is logged there.
-        sent = service.add(self.url) and service.notify(title=content["title"], body=content["text"])
+        with without(self.url):
+            if not service.add(self.url):
+                _failed("This is no address that apprise knows; look at it in the file of alert rules.")
+            sent = waited_for(
+                lambda: bool(service.notify(title=content["title"], body=content["text"])), LONGEST
+            )
+        if sent is None:
+            _failed("The service did not answer in time.")
         if not sent:
+            # Why is in the log.
             _failed("The service did not take the message.")
 
 
@@ -238,8 +268,53 @@ def _failed(sentence: str) -> NoReturn:
     raise TransientError(sentence)
 
 
-def _cause(error: BaseException) -> str:
+def _refused(sentence: str) -> NoReturn:
+    raise PermanentError(sentence)
+
+
+def _mail_failed(error: Exception, cut: Cut) -> NoReturn:
+    """What follows from what a mail server said, or did not say."""
+    match error:
+        case smtplib.SMTPRecipientsRefused():
+            _not_taken("The mail server refused those who are to get it", _codes(error.recipients))
+        case smtplib.SMTPSenderRefused() | smtplib.SMTPDataError():
+            _not_taken("The mail server refused it", [error.smtp_code])
+        case smtplib.SMTPAuthenticationError():
+            # A password can be put right; the message is as good as any.
+            _failed(f"The mail server refused the log-in ({error.smtp_code}).")
+        case smtplib.SMTPNotSupportedError():
+            _failed("The mail server offers no log-in that is known here.")
+        case smtplib.SMTPResponseException():
+            _failed(f"The mail server answered {error.smtp_code}.")
+    _failed(f"The mail server cannot be reached: {_cause(error, cut)}.")
+
+
+def _not_taken(what: str, codes: Sequence[int]) -> NoReturn:
+    """A mail server says by the first digit whether it may take it later."""
+    sentence = f"{what} ({_listed(codes)})."
+    if all(code >= 500 for code in codes):
+        _refused(sentence)
+    _failed(sentence)
+
+
+def _listed(codes: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(set(codes))))
+
+
+def _codes(refused: Mapping[str, tuple[int, bytes]]) -> list[int]:
+    return [code for code, _ in refused.values()]
+
+
+def _one_line(text: str) -> str:
+    """It as the subject of a mail: no line breaks, nothing that cannot be seen, and not too long."""
+    seen = "".join(letter if letter.isprintable() else " " for letter in text)
+    return " ".join(seen.split())[:200]
+
+
+def _cause(error: BaseException, cut: Cut) -> str:
     """Why, in words that hold no address."""
+    if cut.is_over:
+        return "it did not answer in time"
     reason = getattr(error, "reason", None)
     error = reason if isinstance(reason, BaseException) else error
     if isinstance(error, TimeoutError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from hashlib import sha256
 
 from dlq_console.clock import utc_now
 from dlq_console.errors import ActionNotAllowed, EventNotFound, PayloadRefused
@@ -95,7 +96,7 @@ def add_note(store: Store, event_id: int, text: str, *, actor: str, form: str | 
         event_id: which event.
         text: of the note.
         actor: who writes it.
-        form: any text that is different for each note that is meant: a second note with it is the same one.
+        form: any text that is different for each form: the same note from the same form again is no second one.
 
     Returns:
         False where the note was there already.
@@ -106,9 +107,10 @@ def add_note(store: Store, event_id: int, text: str, *, actor: str, form: str | 
     """
     who, note = clean_actor(actor), clean_note(text, name="text", limit=desk.MAX_NOTE)
     if note is None:
-        raise PayloadRefused("text: it is empty; write the note.")
-    # The event is part of it, so that nobody's form can stand in the way of a note elsewhere.
-    key = f"{event_id}:{who}:{form[:MAX_FORM]}" if form else None
+        raise PayloadRefused("text: it is empty; write the note.", cause="empty", name="text")
+    # The event is part of it, so that nobody's form can stand in the way of a note elsewhere; so is the text, because who
+    # comes back to a form and writes something else means a second note.
+    key = f"{event_id}:{who}:{form[:MAX_FORM]}:{sha256(note.encode()).hexdigest()}" if form else None
     with store.write() as connection:
         made = desk.add_note(store, connection, event_id, note, actor=who, form=key)
         if made is None and acts.status_of(store, connection, event_id) is None:
@@ -190,7 +192,8 @@ def set_playbook(
         change = desk.set_playbook(store, connection, _known(fingerprint), note, actor=who)
         if change is None:
             raise _no_group(fingerprint)
-        if seen not in (None, change.before.version):
+        # Who sends the same text once more has written it already.
+        if seen not in (None, change.before.version) and change.before.playbook != note:
             raise ActionNotAllowed(
                 f"{change.before.playbook_by} has written this since you saw it; look at it again.",
                 action="playbook",
@@ -208,7 +211,7 @@ def wanted_assignment(to: str | None, due: datetime | None) -> Assignment:
         return Assignment()
     name = check_text(to, "to", max_length=acts.MAX_ACTOR).casefold()
     if due is not None and abs(_aware(due, "due") - utc_now()) > FURTHEST_DUE:
-        raise PayloadRefused("due: it is more than ten years away.")
+        raise PayloadRefused("due: it is more than ten years away.", cause="due_far", name="due")
     return Assignment(name, due)
 
 
@@ -219,7 +222,12 @@ def check_sight(store: Store, name: str | None, account: str) -> None:
         PayloadRefused: that person may not see the account.
     """
     if name is not None and not desk.sees_account(store, name, account):
-        raise PayloadRefused(f"to: {name} may not see the account {account}; choose another person.")
+        raise PayloadRefused(
+            f"to: {name} may not see the account {account}; choose another person.",
+            cause="unseen_account",
+            name=name,
+            account=account,
+        )
 
 
 def check_due(due: datetime | None, *, kept: datetime | None = None) -> None:
@@ -231,7 +239,7 @@ def check_due(due: datetime | None, *, kept: datetime | None = None) -> None:
     if due is None or due > utc_now():
         return
     if kept is None or abs(due - kept) >= timedelta(minutes=1):
-        raise PayloadRefused("due: it must lie ahead.")
+        raise PayloadRefused("due: it must lie ahead.", cause="due_past", name="due")
 
 
 def check_snooze(until: datetime | None) -> None:
@@ -241,7 +249,7 @@ def check_snooze(until: datetime | None) -> None:
         PayloadRefused: it lies behind, or too far ahead.
     """
     if until is not None and not timedelta(0) < _aware(until, "until") - utc_now() <= LONGEST_SNOOZE:
-        raise PayloadRefused("until: it must lie ahead, by a year at most.")
+        raise PayloadRefused("until: it must lie ahead, by a year at most.", cause="until_range")
 
 
 def _aware(moment: object, name: str) -> datetime:

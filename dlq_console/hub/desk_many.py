@@ -10,9 +10,10 @@ from typing import Any
 from dlq_console.hub.actions import clean_actor
 from dlq_console.hub.desk import check_due, check_sight, check_snooze, wanted_assignment
 from dlq_console.store import desk, queries
-from dlq_console.store.desk import Change
+from dlq_console.store.desk import Act, Change
 from dlq_console.store.events import EventSummary
 from dlq_console.store.filters import EventFilter
+from dlq_console.store.people.roles import Permission
 from dlq_console.store.queries import MAX_LIMIT
 from dlq_console.store.queries.routes import Accounts
 from dlq_console.store.store import Store
@@ -35,11 +36,12 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Assigned:
-    """For how many events an assignment was new, and how many stayed with somebody else."""
+class Done:
+    """For how many events something was new, how many stayed with somebody else, and by what it can be taken back."""
 
     new: int
-    kept: int
+    act: Act | None
+    kept: int = 0
 
 
 def chosen(store: Store, event_ids: Sequence[int], *, accounts: Accounts = None) -> Found:
@@ -74,7 +76,7 @@ def assign(
     due: datetime | None = None,
     reassign: bool = False,
     actor: str,
-) -> Assigned:
+) -> Done:
     """Let somebody see to events, or nobody.
 
     What somebody else sees to is left with them, unless `reassign` is given, or nobody is meant.
@@ -94,24 +96,29 @@ def assign(
         if name is not None and not reassign:
             held = desk.held_by(store, connection, ids)
             ids = [event_id for event_id in ids if held.get(event_id) in (None, name)]
+        newest = desk.newest_row(store, connection)
         new = _new(desk.assign(store, connection, ids, wanted, actor=who))
-    return Assigned(new, len(found.ids) - len(ids))
+        act = desk.act_since(store, connection, newest, new, actor=who, action=Permission.ASSIGN)
+    return Done(len(new), act, kept=len(found.ids) - len(ids))
 
 
-def tag(store: Store, found: Found, *, add: Iterable[str], remove: Iterable[str], actor: str) -> int:
-    """Stick tags to events and take others off; returns for how many that changes something.
+def tag(store: Store, found: Found, *, add: Iterable[str], remove: Iterable[str], actor: str) -> Done:
+    """Stick tags to events and take others off.
 
     Raises:
         PayloadRefused: one is no tag, or an event would have more than it may.
     """
     who, added, removed = clean_actor(actor), desk.clean_tags(add), desk.clean_tags(remove)
     with store.write() as connection:
+        newest = desk.newest_row(store, connection)
         changes = desk.change_tags(store, connection, found.ids, add=added, remove=removed, actor=who)
-    return _new(changes)
+        new = _new(changes)
+        act = desk.act_since(store, connection, newest, new, actor=who, action=Permission.TAG)
+    return Done(len(new), act)
 
 
-def snooze(store: Store, found: Found, until: datetime | None, *, actor: str) -> int:
-    """Keep the dead ones among events out of sight until a moment, or bring them back; returns for how many that is new.
+def snooze(store: Store, found: Found, until: datetime | None, *, actor: str) -> Done:
+    """Keep the dead ones among events out of sight until a moment, or bring them back.
 
     Raises:
         PayloadRefused: the moment lies behind, or too far ahead.
@@ -119,8 +126,11 @@ def snooze(store: Store, found: Found, until: datetime | None, *, actor: str) ->
     who = clean_actor(actor)
     check_snooze(until)
     with store.write() as connection:
-        return _new(desk.snooze(store, connection, found.ids, until, actor=who))
+        newest = desk.newest_row(store, connection)
+        new = _new(desk.snooze(store, connection, found.ids, until, actor=who))
+        act = desk.act_since(store, connection, newest, new, actor=who, action=Permission.SNOOZE)
+    return Done(len(new), act)
 
 
-def _new(changes: Mapping[int, Change[Any]]) -> int:
-    return sum(change.happened for change in changes.values())
+def _new(changes: Mapping[int, Change[Any]]) -> list[int]:
+    return [event_id for event_id, change in changes.items() if change.happened]

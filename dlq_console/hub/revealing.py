@@ -34,7 +34,7 @@ def reveal(store: Store, event_id: int, pointer: str = WHOLE, *, actor: str, not
     """
     reason = clean_note(note)
     if not reason:
-        raise PayloadRefused("note: say why you need to see it.")
+        raise PayloadRefused("note: say why you need to see it.", cause="reason", name="note")
     with store.write() as connection:
         text = queries.payload_json(store, connection, event_id)
         if text is None:
@@ -43,9 +43,11 @@ def reveal(store: Store, event_id: int, pointer: str = WHOLE, *, actor: str, not
             payload = decode_payload(text, exact=True)
             value = value_at(payload, pointer)
         except NoSuchPlace:
-            raise PayloadRefused("path: the payload has nothing at this place.") from None
+            raise PayloadRefused("path: the payload has nothing at this place.", cause="no_place") from None
         if pointer != WHOLE and not _is_masked(payload, pointer, value):
-            raise PayloadRefused("path: nothing is masked at this place; the page shows it.")
+            raise PayloadRefused(
+                "path: nothing is masked at this place; the page shows it.", cause="not_masked"
+            )
         acts.record(
             store,
             connection,

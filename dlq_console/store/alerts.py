@@ -30,6 +30,8 @@ CLOSE_AFTER = 60
 MOST_OPEN = 1_000
 #: What a message says: found first, still there, over.
 OPENED, AGAIN, CLOSED = "opened", "again", "closed"
+#: Of a message that waited for its channel until others were added to it.
+SEVERAL = "several"
 
 COLUMNS = "id, rule, subject, level, found, value, opened_at, seen_at, closed_at, told_at, told"
 _SEE = f"""

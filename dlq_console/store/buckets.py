@@ -13,7 +13,8 @@ def bucket_sql(moment: str, seconds: int, *, sqlite: bool) -> str:
     """SQL for the beginning of the bucket of so many seconds in which a moment lies."""
     if sqlite:
         return f"(({moment}) / {seconds}000000 * {seconds}000000)"
-    return f"to_timestamp(floor(extract(epoch FROM {moment}) / {seconds}) * {seconds})"
+    # `extract` yields a decimal, which takes ten times as long to divide.
+    return f"to_timestamp(floor(date_part('epoch', {moment}) / {seconds}) * {seconds})"
 
 
 def milliseconds_sql(end: str, begin: str, *, sqlite: bool) -> str:

@@ -1,9 +1,9 @@
 """What keeps the work of one scope from starting: what its provider asked for, its circuit, a pause, its pace.
 
 A door is a row of the scope table as a frozen value. Everything that happens to it is a pure function from door to
-door; `change` locks the row, computes, and writes what came of it, with the circuit's transitions. Claims look at
-`closed_until`, the longest of all causes, and at two marks: `guarded` accounts are claimed from with care, `watched`
-ones are told each success.
+door; `change` locks the row, computes, and writes what came of it, with the circuit's transitions and the closings. Claims
+look at `closed_until`, the longest of all causes, and at two marks: `guarded` accounts are claimed from with care,
+`watched` ones are told each success.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from dlq_console.resilience import pacing
 from dlq_console.resilience.breaker import BREAKERS, BreakerRecord, CircuitState, rules
 from dlq_console.resilience.breaker.record import BLANK, Position
 from dlq_console.resilience.pacing import Pace
+from dlq_console.store import closings
 from dlq_console.store import present as moment
+from dlq_console.store.closings import Held
 from dlq_console.store.events import read_time
 from dlq_console.store.scope_names import Scope
 from dlq_console.store.store import Store
@@ -45,6 +47,8 @@ ALL = f"{_SEVERAL} 1 = 1 {_ORDER}"
 EVENTFUL = f"""
 {_SEVERAL} s.closed_until > {{now}} OR s.provider_until IS NOT NULL OR s.circuit IS NOT NULL {_ORDER}
 """
+#: Along its index: those with limits of a provider are among them.
+GUARDED = f"{_SEVERAL} s.guarded > 0"
 LIMITS = "SELECT s.name, s.max_running FROM {scope} s WHERE s.type = 'account' AND s.max_running IS NOT NULL"
 OF_ACCOUNT = f"{_SEVERAL} s.account = :account {_ORDER}"
 CREATE = """
@@ -246,6 +250,11 @@ def read_eventful(store: Store) -> list[tuple[Door, float]]:
     return _read(store, EVENTFUL)
 
 
+def read_guarded(store: Store) -> list[tuple[Door, float]]:
+    """Those whose events are claimed with care: they have limits, or a circuit that is not closed; in no order."""
+    return _read(store, GUARDED)
+
+
 def set_limits(store: Store) -> dict[str, int]:
     """How many events may run at once, of the accounts for which that was set."""
     with store.read() as connection:
@@ -317,7 +326,30 @@ def save(store: Store, connection: Connection, before: Door, after: Door, now: f
     for moved in after.circuit.history:
         if moved.generation > before.circuit.generation:
             connection.execute(store.statement(TRANSITION), _transition(after.scope, moved))
+    for held in (_held_by_provider, _held_by_pause, _held_by_hand):
+        closings.note(store, connection, after.scope, held(before, now), held(after, now), now)
     return after
+
+
+def _held_by_provider(door: Door, now: float) -> Held | None:
+    if door.provider_until is None or door.provider_until <= now:
+        return None
+    return Held("provider", now, door.provider_until, door.provider_reason)
+
+
+def _held_by_pause(door: Door, now: float) -> Held | None:
+    pause = door.pause
+    if pause is None or (pause.until is not None and pause.until <= now):
+        return None
+    return Held("auth" if pause.cause == "auth" else "pause", pause.since, pause.until, pause.note)
+
+
+def _held_by_hand(door: Door, now: float) -> Held | None:
+    """By a person who holds its circuit open; what that does by itself is in its transitions."""
+    override = rules.standing_override(door.circuit, now)
+    if override is None or override.position is not Position.FORCED_OPEN:
+        return None
+    return Held("circuit", override.at, override.until, override.note)
 
 
 def _transition(scope: Scope, moved: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ row decides. A row is never deleted: once it is revoked its name is free again, 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -147,7 +147,9 @@ def add(
         made = connection.execute(store.statement(ADD), parameters).scalar()
         if made is None:
             raise NameTaken(
-                f"The frame {parameters['name']} exists already; revoke it first or choose another name."
+                f"The frame {parameters['name']} exists already; revoke it first or choose another name.",
+                cause="frame_taken",
+                name=parameters["name"],
             )
         about = f"{detail} for {', '.join(known) or 'no page'}, {days} days"
         note_act(store, connection, actor, "add_embed", f"embed:{parameters['name']}", about)
@@ -212,6 +214,16 @@ def renew(store: Store, embed: Embed, *, days: int = DAYS, actor: str = SOMEBODY
     return _act(store, RENEW, embed, actor, "renew_embed", f"{days} days", seconds=_seconds(days))
 
 
+#: What can be done to a frame that is there, by its name.
+ACTS: Mapping[str, Callable[..., bool]] = {
+    "pause": pause,
+    "resume": resume,
+    "renew": renew,
+    "rotate": rotate,
+    "revoke": revoke,
+}
+
+
 def note_use(store: Store, embed_id: int, *, hits: int, origin: str | None) -> bool:
     """Write down that it was asked for `hits` times since it was last noted; False: not now, as somebody else writes."""
     parameters = {"id": embed_id, "hits": hits, "origin": origin}
@@ -226,7 +238,9 @@ def clean_name(name: str) -> str:
     """
     cleaned = normalize("NFC", name).strip()
     if not 0 < len(cleaned) <= MAX_NAME or not cleaned.isprintable():
-        raise PeopleError(f"name: use 1 to {MAX_NAME} printable characters.")
+        raise PeopleError(
+            f"name: use 1 to {MAX_NAME} printable characters.", cause="frame_name", limit=MAX_NAME
+        )
     return cleaned
 
 
@@ -246,12 +260,12 @@ def _check_detail(detail: str) -> str:
     try:
         return Detail(detail)
     except ValueError as error:
-        raise PeopleError(f"detail: choose one of {', '.join(Detail)}.") from error
+        raise PeopleError(f"detail: choose one of {', '.join(Detail)}.", cause="frame_detail") from error
 
 
 def _seconds(days: int) -> float:
     if not 1 <= days <= MOST_DAYS:
-        raise PeopleError(f"expires: use 1 to {MOST_DAYS} days.")
+        raise PeopleError(f"expires: use 1 to {MOST_DAYS} days.", cause="frame_days", limit=MOST_DAYS)
     return days * 86_400.0
 
 

@@ -64,6 +64,11 @@ def number_of(text: str) -> str:
     return normalize("NFC", text).strip().strip("#").strip()
 
 
+def spellings_of(text: str) -> tuple[str, ...]:
+    """As it was typed, in capitals and in small letters: people often type a code in the other case."""
+    return tuple(dict.fromkeys(normalize("NFC", one) for one in (text, text.upper(), text.lower())))
+
+
 def _is_odd(text: str) -> bool:
     """Whether it holds what no engine can compare."""
     return any(category(character) in ("Cc", "Cs") for character in text)
@@ -72,24 +77,27 @@ def _is_odd(text: str) -> bool:
 def _search(store: Store, wanted: str) -> tuple[str, dict[str, Any]]:
     """SQL that yields `event_id`, `path` and the `place` of each way, and its parameters."""
     parameters: dict[str, Any] = {"wanted": wanted}
+    spellings = spellings_of(wanted)
+    parameters |= {f"spelling_{n}": spelling for n, spelling in enumerate(spellings)}
+    number = [
+        ("'entity_id'", "id", f"{{event}} WHERE entity_id = :spelling_{n}", "entity_id DESC, id DESC")
+        for n in range(len(spellings))
+    ]
     ways = [
-        ("'entity_id'", "id", "{event} WHERE entity_id = :wanted", "entity_id DESC, id DESC"),
+        *number,
         ("'idempotency_key'", "id", "{event} WHERE idempotency_key = :wanted", "idempotency_key, id"),
     ]
     if wanted.isascii() and wanted.isdecimal() and 0 < int(wanted) <= MAX_ID:
         ways.insert(0, ("'id'", "id", "{event} WHERE id = :wanted_id", "id"))
         parameters["wanted_id"] = int(wanted)
     if len(wanted) <= MAX_LENGTH:
-        # Customer codes are often typed in the other case.
-        spellings = tuple(dict.fromkeys((wanted, wanted.upper(), wanted.lower())))
-        parameters |= {f"spelling_{n}": spelling for n, spelling in enumerate(spellings)}
-        for number, path in enumerate(sorted(configured_paths(store))[:MAX_PATHS]):
-            parameters[f"path_{number}"] = path
+        for place, path in enumerate(sorted(configured_paths(store))[:MAX_PATHS]):
+            parameters[f"path_{place}"] = path
             ways += [
                 (
-                    f"CAST(:path_{number} AS text)",
+                    f"CAST(:path_{place} AS text)",
                     "event_id",
-                    f"{{event_field}} WHERE value = :spelling_{n} AND path = :path_{number}",
+                    f"{{event_field}} WHERE value = :spelling_{n} AND path = :path_{place}",
                     "value DESC, path DESC, event_id DESC",
                 )
                 for n in range(len(spellings))

@@ -27,7 +27,9 @@ def check_origins(origins: Iterable[str]) -> tuple[str, ...]:
     """
     known = tuple(dict.fromkeys(check_origin(one) for one in origins))
     if len(known) > MOST_ORIGINS:
-        raise PeopleError(f"origin: name at most {MOST_ORIGINS} for one frame.")
+        raise PeopleError(
+            f"origin: name at most {MOST_ORIGINS} for one frame.", cause="origins_number", limit=MOST_ORIGINS
+        )
     return known
 
 
@@ -41,11 +43,15 @@ def check_origin(origin: str) -> str:
     if spelt is None:
         raise PeopleError(
             f"origin: {_shown(origin)} is none; write scheme and host alone, such as https://intranet.example, "
-            "without path, * or anything else."
+            "without path, * or anything else.",
+            cause="origin_none",
+            origin=_shown(origin),
         )
     if not _is_safe(spelt):
         raise PeopleError(
-            f"origin: {spelt} is not https; http is for this machine alone, such as http://localhost:8080."
+            f"origin: {spelt} is not https; http is for this machine alone, such as http://localhost:8080.",
+            cause="origin_http",
+            origin=spelt,
         )
     return spelt
 

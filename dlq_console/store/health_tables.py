@@ -1,4 +1,4 @@
-"""Which tables hold how things went and how they stand: figures per minute, samples, frames for other pages, alerts."""
+"""Which tables hold how things went and how they stand: figures per minute, samples, closings, frames, alerts."""
 
 from __future__ import annotations
 
@@ -43,17 +43,40 @@ def rollup(metadata: MetaData, prefix: str) -> Table:
 
 
 def sample(metadata: MetaData, prefix: str) -> Table:
-    """How much waited at the last look within each minute, hour and day; of each account, and in all (no account)."""
+    """How much waited in each minute, at most in each hour and day; of each account, and in all (no account)."""
     return Table(
         f"{prefix}sample",
         metadata,
         Column("grain", SmallInteger, primary_key=True, autoincrement=False),
-        Column("account", Text, primary_key=True),
+        # The time first: see `standing.py`.
         Column("bucket", UtcTime, primary_key=True),
+        Column("account", Text, primary_key=True),
         *(integer(name) for name in SAMPLED),
         # How long the first of those that are due had waited.
         Column("oldest_due_ms", BigInteger, nullable=False, server_default=text("0")),
     )
+
+
+def scope_closing(metadata: MetaData, prefix: str) -> Table:
+    """Every time in which a provider or a person kept a door closed; what circuits did by themselves is in `scope_change`."""
+    table = Table(
+        f"{prefix}scope_closing",
+        metadata,
+        id_(),
+        text_("type"),
+        text_("name"),
+        # `provider`, `pause`, `auth`, or `circuit` where a person held it open.
+        text_("cause"),
+        moment("began_at", null=False),
+        # Set when it begins, moved when it lasts longer or ends sooner; NULL until somebody ends it.
+        moment("until_at"),
+        text_("reason", null=True),
+        sqlite_autoincrement=True,
+    )
+    c = table.c
+    Index(f"{prefix}scope_closing_began_ix", c.type, c.name, c.began_at)
+    Index(f"{prefix}scope_closing_until_ix", c.until_at)
+    return table
 
 
 def embed(metadata: MetaData, prefix: str) -> Table:

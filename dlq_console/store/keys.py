@@ -139,10 +139,13 @@ def check_text(value: object, name: str, *, max_length: int, allow_empty: bool =
     """
     text = _clean(value, name)
     if not text and not allow_empty:
-        raise PayloadRefused(f"{name}: it is empty; send a text.")
+        raise PayloadRefused(f"{name}: it is empty; send a text.", cause="empty", name=name)
     if len(text) > max_length:
         raise PayloadRefused(
-            f"{name}: {len(text):,} characters are more than the limit of {max_length}; shorten it."
+            f"{name}: {len(text):,} characters are more than the limit of {max_length}; shorten it.",
+            cause="too_long",
+            name=name,
+            limit=max_length,
         )
     return text
 
@@ -151,11 +154,15 @@ def _clean(value: object, name: str) -> str:
     text = _as_text(value, name)
     if _SURROGATE.search(text):
         raise PayloadRefused(
-            f"{name}: half a character (a lone surrogate) cannot be stored; send valid Unicode text."
+            f"{name}: half a character (a lone surrogate) cannot be stored; send valid Unicode text.",
+            cause="characters",
+            name=name,
         )
     text = normalize("NFC", text).strip()
     if _CONTROL.search(text):
-        raise PayloadRefused(f"{name}: a control character is not allowed; remove it.")
+        raise PayloadRefused(
+            f"{name}: a control character is not allowed; remove it.", cause="characters", name=name
+        )
     return text
 
 

@@ -67,6 +67,7 @@ class Tables:
     kind: Table
     scope: Table
     scope_change: Table
+    scope_closing: Table
     worker: Table
     step: Table
     users: Table
@@ -105,6 +106,7 @@ def tables(prefix: str) -> Tables:
         kind=_kind(metadata, prefix),
         scope=_scope(metadata, prefix),
         scope_change=_scope_change(metadata, prefix),
+        scope_closing=health_tables.scope_closing(metadata, prefix),
         worker=_worker(metadata, prefix),
         step=_step(metadata, prefix),
         users=_users(metadata, prefix),
@@ -516,6 +518,8 @@ def _error_group(metadata: MetaData, prefix: str) -> Table:
     # For whoever may not see all accounts, or asks for some: the biggest of one, and of all.
     partial_index(f"{prefix}error_group_account_ix", "dead > 0", c.account, c.dead, c.fingerprint)
     partial_index(f"{prefix}error_group_dead_ix", "dead > 0", c.dead, c.fingerprint, c.account)
+    # For alerts about causes that are new.
+    partial_index(f"{prefix}error_group_first_ix", "dead > 0", c.first_seen_at)
     return table
 
 

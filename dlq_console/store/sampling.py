@@ -20,6 +20,7 @@ from dlq_console.store.health_tables import SAMPLED
 from dlq_console.store.internal import NOT_INTERNAL, OWN_ACCOUNT
 from dlq_console.store.present import present
 from dlq_console.store.queries.distinct import distinct_sql
+from dlq_console.store.standing import FIGURES
 from dlq_console.store.store import Store
 
 #: Largest exact figure of one account.
@@ -31,8 +32,6 @@ EXACT = 20
 MOST_ACCOUNTS, MOST_BLOCKED, MOST_LANES = 10_000, 100_000, 10_000
 #: The name under which all accounts together are kept.
 ALL = ""
-#: From this second of a minute on a look may be its last; what was kept before is replaced.
-LATE_IN_THE_MINUTE = 45
 MINUTE_MS = 60_000
 
 _READY = "status IN ('pending', 'failed')"
@@ -117,12 +116,11 @@ WHERE EXISTS (SELECT 1 FROM {{event}} WHERE status = 'blocked' AND lane = names.
 GROUP BY dead.account
 """
 
-_COLUMNS = (*SAMPLED, "oldest_due_ms")
 _KNOWN = "SELECT 1 FROM {sample} WHERE grain = 1 AND account = '' AND bucket = :bucket_at"
 _KEEP = f"""
-INSERT INTO {{sample}} (grain, account, bucket, {", ".join(_COLUMNS)})
-VALUES (1, :account, :bucket_at, {", ".join(f":{name}" for name in _COLUMNS)})
-ON CONFLICT (grain, account, bucket) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in _COLUMNS)}
+INSERT INTO {{sample}} (grain, bucket, account, {", ".join(FIGURES)})
+VALUES (1, :bucket_at, :account, {", ".join(f":{name}" for name in FIGURES)})
+ON CONFLICT (grain, bucket, account) DO NOTHING
 """
 #: What stands still at that look is taken to have done so for the whole minute.
 _KEEP_LOST = """
@@ -150,7 +148,7 @@ def count(store: Store) -> dict[str, Sampled]:
         The figures by account, those of all together under `ALL`; an account of which there is nothing is left out.
     """
     found = look(store)
-    store.transact(lambda connection: _keep(store, connection, found))
+    store.transact(lambda connection: keep(store, connection, found, present(store, connection)))
     return found
 
 
@@ -207,12 +205,10 @@ def _together(every: Iterable[Sampled]) -> Sampled:
     )
 
 
-def _keep(store: Store, connection: Connection, found: Mapping[str, Sampled]) -> None:
-    """Keep the figures of this minute: its first look and its last, so that nothing is written four times a minute."""
-    now = present(store, connection)
+def keep(store: Store, connection: Connection, found: Mapping[str, Sampled], now: datetime) -> None:
+    """Keep the figures of the minute of `now`: those of its first look. Writing each look would cost four times as much."""
     bucket = now.replace(second=0, microsecond=0)
-    known = connection.execute(store.statement(_KNOWN), {"bucket_at": bucket}).first() is not None
-    if known and now.second < LATE_IN_THE_MINUTE:
+    if connection.execute(store.statement(_KNOWN), {"bucket_at": bucket}).first() is not None:
         return
     rows = [_row(account, one, bucket, now) for account, one in sorted(found.items())]
     connection.execute(store.statement(_KEEP), rows)

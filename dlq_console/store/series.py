@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,52 +11,72 @@ from dlq_console.health.histograms import percentile
 from dlq_console.health.series import EVENTS, STANDING, Range, Series
 from dlq_console.store.buckets import HOUR, MINUTE, bucket_of, bucket_sql
 from dlq_console.store.events import read_time
-from dlq_console.store.health_tables import BINS, HISTOGRAMS, LARGEST, SAMPLED
+from dlq_console.store.health_tables import BINS, HISTOGRAMS, LARGEST
 from dlq_console.store.present import present
 from dlq_console.store.queries.routes import Accounts
+from dlq_console.store.standing import FIGURES
 from dlq_console.store.store import Store
 
 _BINS_OF = {name: tuple(f"{name}{place}" for place in range(BINS)) for name in HISTOGRAMS}
 _BINS = tuple(bin_ for bins in _BINS_OF.values() for bin_ in bins)
 #: Seconds of a point below which minutes are read; from an hour on, hours.
 _AN_HOUR = 3_600
+#: Points that are as long as what is read of them.
+_GRAINS = (60, _AN_HOUR)
 #: Times that events lost, by the name of the column that tells of them.
 _LOST = {name: f"{name}_ms" for name in ("lost_retry", "lost_limit", "lost_closed", "lost_order")}
 #: Columns of which a series tells anything.
 _ADDED = (*EVENTS, "tries_of_done", "end_to_end_ms", *_LOST.values())
-_ONE = "= :account"
-#: The accounts that a person may see; together they stand for all.
-_SOME = {
-    True: "IN (SELECT value FROM json_each(:some))",
-    False: "IN (SELECT jsonb_array_elements_text(CAST(:some AS jsonb)))",
+#: One account, or those that a person may see, which together stand for all.
+_AMONG = {
+    True: "IN (SELECT value FROM json_each(:names))",
+    False: "= ANY (ARRAY(SELECT jsonb_array_elements_text(CAST(:names AS jsonb))))",
+}
+#: Every bucket of a span, so that samples are looked up one by one: they lie in the order of time, all accounts together.
+_BUCKETS = {
+    True: "(WITH RECURSIVE steps(at) AS (SELECT :from_at UNION ALL SELECT at + :fine * 60000000 FROM steps"
+    " WHERE at + :fine * 60000000 < :before_at) SELECT at FROM steps) AS buckets",
+    False: "generate_series(CAST(:from_at AS timestamptz), CAST(:before_at AS timestamptz) - interval '1 microsecond',"
+    " CAST(:fine AS integer) * interval '1 minute') AS buckets(at)",
+}
+#: Those of one bucket, by themselves: PostgreSQL would else read the whole table as long as it is small.
+_OF_ONE = "SELECT s.* FROM {sample} s WHERE s.grain = :grain AND s.bucket = buckets.at AND s.account"
+_OF_EACH = {
+    True: "{sample} s ON s.grain = :grain AND s.bucket = buckets.at AND s.account " + _AMONG[True],
+    False: f"LATERAL ({_OF_ONE} {_AMONG[False]} OFFSET 0) AS s ON true",
 }
 
 
-def _rollups(which: str, step: int, *, sqlite: bool) -> str:
+def _rollups(step: int, *, sqlite: bool) -> str:
     # As whole numbers: a sum is a decimal on PostgreSQL, and a month of them takes long to read.
     parts = [f"CAST(sum(r.{name}) AS bigint) AS {name}" for name in (*_ADDED, *_BINS)]
     parts += [f"max(r.{name}) AS {name}" for name in LARGEST]
     return f"""
-SELECT {bucket_sql("r.bucket", step, sqlite=sqlite)} AS point, {", ".join(parts)} FROM {{rollup}} r
-WHERE r.grain = :grain AND r.account {which} AND r.kind = :kind AND r.bucket >= :from_at AND r.bucket < :before_at
+SELECT {_point("r.bucket", step, sqlite=sqlite)} AS point, {", ".join(parts)} FROM {{rollup}} r
+WHERE r.grain = :grain AND r.account {_AMONG[sqlite]}
+    AND r.kind = :kind AND r.bucket >= :from_at AND r.bucket < :before_at
 GROUP BY 1
 """
 
 
-def _samples(which: str, step: int, *, sqlite: bool) -> str:
-    """Of each account the largest within a point; of several their sum."""
-    figures = (*SAMPLED, "oldest_due_ms")
-    per_account = ", ".join(f"max(s.{name}) AS {name}" for name in figures)
+def _samples(step: int, *, sqlite: bool) -> str:
+    """Of each account the largest within a point; of several their sum. One look-up in the primary key per bucket."""
     together = ", ".join(
-        f"CAST({'max' if name == 'oldest_due_ms' else 'sum'}({name}) AS bigint) AS {name}" for name in figures
+        f"CAST({'max' if name == 'oldest_due_ms' else 'sum'}({name}) AS bigint) AS {name}" for name in FIGURES
     )
+    source = f"{_BUCKETS[sqlite]} JOIN {_OF_EACH[sqlite]}"
+    if step in _GRAINS:
+        return f"SELECT buckets.at AS point, {together} FROM {source} GROUP BY 1"
+    per_account = ", ".join(f"max(s.{name}) AS {name}" for name in FIGURES)
     return f"""
 SELECT point, {together} FROM (
-    SELECT {bucket_sql("s.bucket", step, sqlite=sqlite)} AS point, s.account, {per_account} FROM {{sample}} s
-    WHERE s.grain = :grain AND s.account {which} AND s.bucket >= :from_at AND s.bucket < :before_at
-    GROUP BY 1, s.account
+    SELECT {_point("s.bucket", step, sqlite=sqlite)} AS point, s.account, {per_account} FROM {source} GROUP BY 1, s.account
 ) AS one GROUP BY point
 """
+
+
+def _point(bucket: str, step: int, *, sqlite: bool) -> str:
+    return bucket if step in _GRAINS else bucket_sql(bucket, step, sqlite=sqlite)
 
 
 def read(
@@ -85,28 +105,19 @@ def read(
         times = tuple(
             end - timedelta(seconds=range_.step * ago) for ago in range(range_.seconds // range_.step, 0, -1)
         )
-        asked: dict[str, Any] = {
-            "grain": MINUTE if range_.step < _AN_HOUR else HOUR,
-            "account": account,
-            "kind": kind,
-            "from_at": times[0],
-            "before_at": end,
-        }
-        which = _ONE
-        if accounts is not None and account and account not in accounts:
-            asked["account"] = None
-        elif accounts is not None and not account:
-            which, asked["some"] = _SOME[store.sqlite], json.dumps(list(accounts))
+        grain = MINUTE if range_.step < _AN_HOUR else HOUR
+        span = {"grain": grain, "fine": grain, "kind": kind, "from_at": times[0], "before_at": end}
 
-        def points(make: Any, which: str, **other: Any) -> dict[datetime, Mapping[str, Any]]:
-            template = make(which, range_.step, sqlite=store.sqlite)
-            rows = connection.execute(store.statement(template), asked | other).mappings()
+        def points(make: Any, names: Collection[str]) -> dict[datetime, Mapping[str, Any]]:
+            statement = store.statement(make(range_.step, sqlite=store.sqlite))
+            rows = connection.execute(statement, span | {"names": json.dumps(list(names))}).mappings()
             return {at: dict(row) for row in rows if (at := read_time(row["point"])) is not None}
 
-        done = points(_rollups, which)
-        stood = points(_samples, which) if not kind else {}
+        names = _names(account, accounts)
+        done = points(_rollups, names)
+        stood = points(_samples, names) if not kind else {}
         # Of all accounts together there is a row for every look, and one for every minute in which anything was done.
-        looked = points(_samples, _ONE, account="") if which != _ONE or account else stood
+        looked = stood if names == _ALL else points(_samples, _ALL)
     known = looked.keys() | done.keys()
     rows = [done.get(at) or (_NOTHING_DONE if at in known else None) for at in times]
     columns: dict[str, tuple[float | None, ...]] = dict(_happened(rows))
@@ -115,8 +126,18 @@ def read(
     return Series(range=range_, times=times, columns=columns)
 
 
+def _names(account: str, accounts: Accounts) -> Collection[str]:
+    """Whose figures: those of one account, or of those that may be seen, or the sums of all, which have no name."""
+    if accounts is None:
+        return (account,)
+    if account:
+        return (account,) if account in accounts else ()
+    return accounts
+
+
+_ALL = ("",)
 _NOTHING_DONE: Mapping[str, Any] = dict.fromkeys((*_ADDED, *LARGEST, *_BINS), 0)
-_NOTHING_STOOD: Mapping[str, Any] = dict.fromkeys((*SAMPLED, "oldest_due_ms"), 0)
+_NOTHING_STOOD: Mapping[str, Any] = dict.fromkeys(FIGURES, 0)
 Rows = list[Mapping[str, Any] | None]
 
 

@@ -7,15 +7,22 @@ over = 300
 for_minutes = 10
 account = "filial-sp"
 to = ["mail"]
+
+[hours]
+days = ["mon", "tue", "wed", "thu", "fri"]
+from = "08:00"
+to = "18:00"
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 
 from dlq_console.classify.tables import Source, Table
-from dlq_console.health.alert_values import ANY, OF_A_KIND, AlertRule, When
+from dlq_console.health.alert_values import ANY, LEVELS, OF_A_KIND, ONCE, PAGE, TICKET, AlertRule, When
+from dlq_console.health.working_hours import DAYS, WorkingHours, read_time
 from dlq_console.hub.channels import read_file
 
 #: Characters of a name.
@@ -37,15 +44,33 @@ _DEFAULTS: tuple[tuple[When, float, float], ...] = (
     (When.UNCLASSIFIED, 3, 0),
     (When.IN_DOUBT, 0, 15),
     (When.PROVIDER_BLOCK, 10, 0),
+    (When.NEW_CAUSE, 0, 0),
+    (When.DEAD_GROWS, 10, 0),
+    (When.OLDEST_DEAD, 240, 0),
+    (When.DEAD_RATE, 5, 0),
+    (When.AUTH_FAILURE, 0, 0),
+    (When.ERROR_BUDGET, 60, 0),
+    (When.BREAKER_OPENINGS, 2, 0),
+    (When.LANE_WAITS, 30, 0),
 )
+#: An open notice is told again after so many hours.
+_REPEAT = 4.0
+
+
+class _Level(StrEnum):
+    """What a rule may say of how much it hurries."""
+
+    PAGE = PAGE
+    TICKET = TICKET
 
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """The rules in force, and where they come from: a file, or BUILT_IN."""
+    """The rules in force, where they come from (a file, or BUILT_IN), and when people work."""
 
     rules: tuple[AlertRule, ...]
     source: str
+    hours: WorkingHours = field(default_factory=WorkingHours)
 
 
 def read_rules(file: str, channels: Collection[str]) -> RuleSet:
@@ -65,25 +90,30 @@ def read_rules(file: str, channels: Collection[str]) -> RuleSet:
     top = Table(source, source.parsed())
     top.take("channels")
     rules = top.take("rule", [])
+    hours = _hours(top.table("hours"))
     top.done()
     if not isinstance(rules, list):
         source.refuse(source.line_of("", None, "rule"), "write each rule as a table of its own: [[rule]].")
     if not rules:
-        return RuleSet(_built_in(to), BUILT_IN)
+        return RuleSet(_built_in(to), BUILT_IN, hours)
     found: dict[str, AlertRule] = {}
     for place, values in enumerate(rules):
         rule = _rule(source, values, place, to)
         if rule.name in found:
             _refuse(source, place, "name", f'there are two rules named "{rule.name}".')
         found[rule.name] = rule
-    return RuleSet(tuple(found.values()), source.name)
+    return RuleSet(tuple(found.values()), source.name, hours)
 
 
 def _built_in(to: tuple[str, ...]) -> tuple[AlertRule, ...]:
     return tuple(
-        AlertRule(name=str(when), when=when, over=over, for_minutes=held, to=to)
+        AlertRule(name=str(when), when=when, over=over, for_minutes=held, repeat_hours=_repeat(when), to=to)
         for when, over, held in _DEFAULTS
     )
+
+
+def _repeat(when: When) -> float:
+    return 0.0 if when in ONCE else _REPEAT
 
 
 def _rule(source: Source, values: object, place: int, channels: tuple[str, ...]) -> AlertRule:
@@ -102,13 +132,17 @@ def _rule(source: Source, values: object, place: int, channels: tuple[str, ...])
         for_minutes=_number(table, "for_minutes", usual[2]),
         account=table.text("account", ANY),
         kind=table.text("kind", ANY),
-        repeat_hours=_number(table, "repeat_hours", 4),
+        repeat_hours=_number(table, "repeat_hours", _repeat(when)),
+        at_least=_number(table, "at_least", 5),
+        level=table.choice("level", _Level, _Level(LEVELS.get(when, TICKET))).value,
         to=_channels(table, channels),
     )
     if rule.kind != ANY and when not in OF_A_KIND:
         table.refuse("kind", f'"{when}" is known of accounts, not of kinds; leave "kind" out.')
-    if rule.repeat_hours < 1:
-        table.refuse("repeat_hours", '"repeat_hours" must be at least 1.')
+    if 0 < rule.repeat_hours < 1:
+        table.refuse("repeat_hours", '"repeat_hours" must be at least 1, or 0 for never.')
+    if table.has("at_least") and when is not When.DEAD_RATE:
+        table.refuse("at_least", f'"at_least" belongs to "{When.DEAD_RATE}".')
     table.done()
     return rule
 
@@ -129,6 +163,26 @@ def _channels(table: Table, channels: tuple[str, ...]) -> tuple[str, ...]:
             shown = "an address" if "://" in name else f'"{name}"'
             table.refuse("to", f"{shown} is no channel that is configured; there are: {known}.")
     return tuple(dict.fromkeys(named))
+
+
+def _hours(table: Table) -> WorkingHours:
+    """When people work, as the file says it."""
+    usual = WorkingHours()
+    named = table.texts("days") if table.has("days") else tuple(DAYS[day] for day in usual.days)
+    for name in named:
+        if name not in DAYS:
+            table.refuse("days", f'"days" must be some of {", ".join(DAYS)}.')
+    times = {}
+    for key, default in (("from", usual.begin), ("to", usual.end)):
+        value = table.text(key, f"{default:%H:%M}")
+        try:
+            times[key] = read_time(value)
+        except ValueError:
+            table.refuse(key, f'"{key}" must be a time such as "08:00".')
+    if times["from"] >= times["to"]:
+        table.refuse("to", '"to" must be later than "from".')
+    table.done()
+    return WorkingHours(tuple(sorted({DAYS.index(name) for name in named})), times["from"], times["to"])
 
 
 def _refuse(source: Source, place: int, key: str, sentence: str) -> None:

@@ -5,13 +5,10 @@ A failure of one rule keeps no other from being looked at. Messages are in the l
 
 from __future__ import annotations
 
-import gettext
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection
@@ -19,16 +16,17 @@ from sqlalchemy import Connection
 from dlq_console.errors import ConfigurationError, StoreUnavailable
 from dlq_console.health import alert_words
 from dlq_console.health.alert_reading import READING, RULES
-from dlq_console.health.alert_values import AlertRule
-from dlq_console.health.alert_words import Speak
-from dlq_console.hub.channels import read_channels
+from dlq_console.health.alert_speech import speech
+from dlq_console.health.alert_values import AGED, AlertRule
+from dlq_console.hub.channel_names import shown
+from dlq_console.hub.channels import Channel, read_channels
 from dlq_console.hub.core import HubCore
 from dlq_console.redact import redact_text
 from dlq_console.settings import Settings
 from dlq_console.store import alert_messages, alerts, snapshots
 from dlq_console.store.alerts import Telling, Terms
 from dlq_console.store.store import Store
-from dlq_console.watch.alert_looks import NotKnown, find, scene
+from dlq_console.watch.alert_looks import find, scene
 from dlq_console.watch.alert_rules import RuleSet, read_rules
 
 logger = logging.getLogger(__name__)
@@ -37,7 +35,12 @@ logger = logging.getLogger(__name__)
 APART = 5
 #: Of those it names so many.
 NAMED = 20
-_TRANSLATIONS = Path(__file__).resolve().parents[1] / "translations"
+#: Of those it lists so many subjects.
+_LISTED = 200
+#: What a message says of the one notice that it is about.
+_OF_ONE = ("subject", "account", "value", "since")
+#: Ten years, in seconds.
+_NEVER_AGAIN = 3_652 * 86_400.0
 
 
 def check(hub: HubCore) -> int:
@@ -52,13 +55,11 @@ def check(hub: HubCore) -> int:
     except ConfigurationError as error:
         snapshots.keep_away(hub.store, READING, redact_text(error.message))
         raise
-    before = scene(hub.store, hub.state)
+    before = scene(hub.store, hub.state, hours=found.hours, zone=hub.settings.zone)
     told = 0
     for rule in found.rules:
         try:
             sightings, complete = find(rule, before)
-        except NotKnown:
-            continue
         except StoreUnavailable:
             # Where Redis is away, only what is asked of it is left out.
             logger.warning("alerts: what the rule %s asks for cannot be read now", rule.name)
@@ -67,7 +68,7 @@ def check(hub: HubCore) -> int:
             hub.store, _terms(rule), sightings, _Teller(hub.store, hub.settings, rule), complete=complete
         )
     alerts.close_without_rule(hub.store, [rule.name for rule in found.rules])
-    snapshots.keep(hub.store, READING, _shown(found, list(read_channels(hub.settings))))
+    snapshots.keep(hub.store, READING, _shown(found, read_channels(hub.settings)))
     return told
 
 
@@ -84,16 +85,17 @@ def _terms(rule: AlertRule) -> Terms:
     return Terms(
         rule=rule.name,
         level=rule.level,
-        hold=rule.for_minutes * 60,
-        repeat=rule.repeat_hours * 3600,
+        hold=0.0 if rule.when in AGED else rule.for_minutes * 60,
+        repeat=rule.repeat_hours * 3600 or _NEVER_AGAIN,
         tells=bool(rule.to),
     )
 
 
-def _shown(found: RuleSet, channels: Sequence[str]) -> dict[str, Any]:
-    """What pages and commands know of the rules; no channel says more than its name."""
+def _shown(found: RuleSet, channels: Mapping[str, Channel]) -> dict[str, Any]:
+    """What pages and commands know of the rules; no channel says more than its name and where it leads."""
     rules = [asdict(rule) for rule in found.rules]
-    return {RULES: {"rules": rules, "source": found.source, "channels": list(channels)}}
+    where = {name: shown(channel) for name, channel in channels.items()}
+    return {RULES: {"rules": rules, "source": found.source, "channels": list(channels), "where": where}}
 
 
 class _Teller:
@@ -120,8 +122,35 @@ class _Teller:
                 notice=telling.notice.id,
                 number=telling.number,
                 channel=channel,
+                rule=self._rule.name,
                 content=content,
+                joined=self._joined,
             )
+
+    def _joined(self, before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+        """A message that waits for its channel, with what came after it: one for all of them."""
+        speak, number = self._speak, before.get("count", 1) + 1
+        titles = [*before.get("titles", [before["title"]]), more["title"]][:NAMED]
+        what = speak.ngettext("%(num)d message of %(name)s", "%(num)d messages of %(name)s", number) % {
+            "num": number,
+            "name": self._rule.name,
+        }
+        lines = list(titles)
+        if number > len(titles):
+            lines.append(speak.gettext("And %(num)d more.") % {"num": number - len(titles)})
+        public = self._settings.public_url
+        address = f"{public.rstrip('/')}/alerts" if public else ""
+        lines += [address] if address else []
+        return {
+            **{name: value for name, value in before.items() if name not in _OF_ONE},
+            "state": alerts.SEVERAL,
+            "title": what,
+            "text": "\n".join(lines),
+            "link": address,
+            "count": number,
+            "titles": titles,
+            "subjects": [*_subjects(before), *_subjects(more)][:_LISTED],
+        }
 
     def _what(self, telling: Telling) -> str:
         one, rule = telling.notice, self._rule
@@ -138,7 +167,7 @@ class _Teller:
             lines.append(_("Until %(time)s.") % {"time": until})
         if one.found.get("reason"):
             lines.append(_("It said: %(text)s") % {"text": redact_text(one.found["reason"])})
-        address = alert_words.link(self._rule.when, one.found)
+        address = alert_words.link(self._rule.when, one.subject, one.found)
         return self._content(telling, what, lines, address) | {
             "subject": one.subject,
             "account": one.account,
@@ -155,8 +184,8 @@ class _Teller:
         lines = [self._what(one) for one in tellings[:NAMED]]
         if number > NAMED:
             lines.append(speak.gettext("And %(num)d more.") % {"num": number - NAMED})
-        subjects = [one.notice.subject for one in tellings]
-        return self._content(tellings[0], what, lines, "/health") | {"subjects": subjects[:200]}
+        subjects = [one.notice.subject for one in tellings][:_LISTED]
+        return self._content(tellings[0], what, lines, "/alerts") | {"subjects": subjects}
 
     def _content(self, telling: Telling, what: str, lines: list[str], path: str) -> dict[str, Any]:
         rule, one = self._rule, telling.notice
@@ -181,7 +210,6 @@ class _Teller:
         return f"{moment.astimezone(self._settings.zone):%Y-%m-%d %H:%M %Z}"
 
 
-@cache
-def speech(locale: str) -> Speak:
-    """Sentences in one of the languages of the console."""
-    return gettext.translation("messages", str(_TRANSLATIONS), [locale], fallback=True)
+def _subjects(content: Mapping[str, Any]) -> list[str]:
+    """What a message is about, be it of one notice or of several."""
+    return content.get("subjects") or [content["subject"]]

@@ -16,10 +16,11 @@ from dlq_console.store.accounts import is_known
 from dlq_console.store.people import Permission
 from dlq_console.store.queries.acts import ActFilter, acts
 from dlq_console.store.queries.circuits import account_moves
-from dlq_console.web import doors
+from dlq_console.web import circuit_words, doors
 from dlq_console.web.acts_told import Told, told
 from dlq_console.web.auth import person
 from dlq_console.web.boards import Board, account_board
+from dlq_console.web.bulk_sight import addresses
 from dlq_console.web.chart_asking import USUAL
 from dlq_console.web.display import Stamp, current
 from dlq_console.web.health_seen import Seen
@@ -93,14 +94,19 @@ def _acts(name: str) -> list[Told]:
         accounts=asking.accounts,
         asking=asking.name,
     )
-    return [told(entry) for entry in page.items]
+    runs = addresses(entry.bulk_id for entry in page.items)
+    return [told(entry, runs) for entry in page.items]
 
 
 def _moves(name: str) -> list[Move]:
     shown = current()
     return [
         Move(
-            shown.stamp(one.at, exact=True), _state_word(one.before), _state_word(one.after), one.why, one.by
+            shown.stamp(one.at, exact=True),
+            _state_word(one.before),
+            _state_word(one.after),
+            circuit_words.why(one.why),
+            one.by,
         )
         for one in account_moves(store(), name)[:MOST]
     ]

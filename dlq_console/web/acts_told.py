@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import parse_qsl
@@ -32,6 +33,9 @@ _ACTS: dict[str, LazyString] = {
     Permission.TAG: lazy_gettext("tags"),
     Permission.NOTE: lazy_gettext("note"),
     Permission.SNOOZE: lazy_gettext("snooze"),
+    Permission.SNOOZE_ALERT: lazy_gettext("alert snoozed"),
+    Permission.TEST_ALERT: lazy_gettext("trial of a channel"),
+    "wake_alert": lazy_gettext("snooze of an alert ended"),
     Permission.REVEAL: lazy_gettext("look at what is hidden"),
     Permission.SKIP_LANE: lazy_gettext("lane let go"),
     Permission.PAUSE_ACCOUNT: lazy_gettext("pause of an account"),
@@ -89,6 +93,8 @@ _SUBJECTS: dict[str, LazyString | str] = {
     "token": "%(name)s",
     "embed": "%(name)s",
     "service": lazy_gettext("service %(name)s"),
+    "alert": "%(name)s",
+    "channel": "%(name)s",
     "node": lazy_gettext("call %(name)s"),
 }
 #: Who may use a view.
@@ -110,13 +116,18 @@ _MOST_FIELDS = 200
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One act as a row of the audit. `address` is where the thing is that it was about, empty where it has no page."""
+    """One act as a row of the audit.
+
+    `address` is where the thing is that it was about, `run_address` where the bulk run is that did it to an event; empty
+    where there is no such page for this person.
+    """
 
     entry: AuditEntry
     stamp: Stamp
     action: str
     thing: str
     address: str
+    run_address: str
     #: What else it was about: the other event of an edit, a lane, a field.
     more: str
     more_address: str
@@ -128,15 +139,17 @@ class Told:
     origin: str
 
 
-def told(entry: AuditEntry) -> Told:
-    """An act with everything in words."""
-    thing, address = _thing(entry)
+def told(entry: AuditEntry, runs: Mapping[int, str]) -> Told:
+    """An act with everything in words; `runs` are the pages of those bulk runs that this person may open."""
+    run_address = runs.get(entry.bulk_id or 0, "")
+    thing, address = _thing(entry, run_address)
     return Told(
         entry=entry,
         stamp=display.current().stamp(entry.at, exact=True),
         action=act_word(entry.action),
         thing=thing,
         address=address,
+        run_address=run_address,
         more=_more(entry),
         more_address=_more_address(entry),
         change=_change(entry),
@@ -230,14 +243,14 @@ def _hashed(tags: set[str]) -> str:
     return ", ".join(f"#{tag}" for tag in sorted(tags))
 
 
-def _thing(entry: AuditEntry) -> tuple[str, str]:
+def _thing(entry: AuditEntry, run_address: str) -> tuple[str, str]:
     """What an act was about, and where that is."""
     if entry.event_id is not None:
         name = gettext("event %(id)s", id=entry.event_id)
         return name, url_for("events.show", event_id=entry.event_id)
     subject = entry.subject or ""
     if entry.bulk_id is not None:
-        return gettext("bulk run %(id)s", id=entry.bulk_id), url_for("bulk.show", run_id=entry.bulk_id)
+        return gettext("bulk run %(id)s", id=entry.bulk_id), run_address
     if subject.startswith(_GROUP):
         fingerprint = subject.removeprefix(_GROUP)
         return gettext("a cause"), url_for("groups.show", fingerprint=fingerprint)

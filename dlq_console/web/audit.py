@@ -19,6 +19,7 @@ from dlq_console.store.queries.acts import PAGE, ActFilter, actions, acts, read_
 from dlq_console.web import downloads
 from dlq_console.web.acts_told import KNOWN_ACTS, Told, act_word, for_file, origin_in_words, told
 from dlq_console.web.auth import demand, require_person
+from dlq_console.web.bulk_sight import addresses
 from dlq_console.web.hub import store
 from dlq_console.web.lists import with_query
 from dlq_console.web.moments import field_value, read_moment
@@ -75,7 +76,8 @@ def index() -> str:
     page = acts(store(), flt, cursor=request.args.get("cursor", ""), accounts=who.accounts, asking=who.name)
     asked = _asked(flt)
     address = url_for("audit.index")
-    entries = [told(entry) for entry in page.items]
+    runs = addresses(entry.bulk_id for entry in page.items)
+    entries = [told(entry, runs) for entry in page.items]
     view = AuditView(
         flt=flt,
         entries=entries,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import SplitResult, quote, urlsplit
+from urllib.parse import quote
 
 from flask import (
     Blueprint,
@@ -24,6 +24,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from dlq_console.store import people
 from dlq_console.store.people import Person
 from dlq_console.web.hub import store
+from dlq_console.web.returning import safe_next, split
 
 #: Under which name the token of the server-side session stands in the cookie.
 TOKEN = "token"  # noqa: S105 - a name, not a token
@@ -54,7 +55,7 @@ def require_person() -> AnyResponse | None:
         return Response(status=401, headers={"HX-Redirect": _login_address(_page_on_screen())})
     if request.method != "GET":
         abort(401)
-    return redirect(_login_address(request.full_path.rstrip("?")), 303)
+    return redirect(_login_address(safe_next(request.full_path.rstrip("?"))), 303)
 
 
 def person() -> Person:
@@ -71,14 +72,6 @@ def demand(permission: str) -> Person:
     if not people.may(asking, permission):
         abort(403)
     return asking
-
-
-def safe_next(target: str) -> str:
-    """`target` if it is a path on this console, else the overview: nobody is sent elsewhere after the log-in."""
-    parts = _split(target)
-    local = parts is not None and not parts.scheme and not parts.netloc and parts.path.startswith("/")
-    safe = local and target.isprintable() and "\\" not in target and not target.startswith("//")
-    return target if safe else url_for("triage.overview")
 
 
 @auth.get("/login")
@@ -129,15 +122,8 @@ def _name() -> str:
 
 def _page_on_screen() -> str:
     """The page that a request of htmx came from, as a path."""
-    parts = _split(request.headers.get("HX-Current-URL", ""))
+    parts = split(request.headers.get("HX-Current-URL", ""))
     return safe_next(parts._replace(scheme="", netloc="", fragment="").geturl() if parts else "")
-
-
-def _split(address: str) -> SplitResult | None:
-    try:
-        return urlsplit(address)
-    except ValueError:  # such as "http://["
-        return None
 
 
 def _login_address(page: str) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from flask_babel import gettext, lazy_gettext, ngettext
 from flask_babel.speaklater import LazyString
 
-from dlq_console.health.values import AccountHealth
+from dlq_console.redact import redact_text
 from dlq_console.store.events import AuditEntry
 from dlq_console.store.people import Permission
 from dlq_console.store.queries.acts import ActFilter, acts
+from dlq_console.store.queries.closings import Closing, account_closings
 from dlq_console.store.queries.spans import circuit_spans
 from dlq_console.store.states import Action
 from dlq_console.web import display, words
@@ -76,16 +77,15 @@ class Happened:
     marks: tuple[Mark, ...] = ()
 
 
-def happened(account: str, since: datetime, *, step: int, seen: AccountHealth | None) -> Happened:
+def happened(account: str, since: datetime, *, step: int) -> Happened:
     """What is known of an account from a moment on.
 
     Args:
         account: the account.
         since: the beginning of its charts.
         step: seconds of a point; the same act of the same person within one is one mark.
-        seen: how it stands now, where that is known.
     """
-    found = [*_circuits(account, since), *_pauses(account, since), *_closed_now(since, seen)]
+    found = [*_circuits(account, since), *_closings(account, since, step)]
     return Happened(tuple(sorted(found, key=lambda span: span.start)), tuple(_marks(account, since, step)))
 
 
@@ -95,24 +95,40 @@ def _circuits(account: str, since: datetime) -> Iterator[Span]:
         yield Span(span.start, span.end, f"{word} · {span.kind}" if span.kind else str(word), tone)
 
 
-def _pauses(account: str, since: datetime) -> Iterator[Span]:
-    """Each pause up to the act that ended it; one that stands is told with what is closed now."""
-    paused: datetime | None = None
-    for entry in reversed(_acts(account, since, Permission.PAUSE_ACCOUNT, Permission.RESUME_ACCOUNT)):
-        if entry.action == Permission.PAUSE_ACCOUNT:
-            paused = paused or entry.at
-        elif paused is not None:
-            yield Span(paused, entry.at, words.cause_word("pause"), _CAUSES["pause"])
-            paused = None
+def _closings(account: str, since: datetime, step: int) -> Iterator[Span]:
+    """What the provider and people closed; those alike that no point of the chart keeps apart are one span."""
+    together: dict[tuple[str, str | None, bool], list[list[Closing]]] = {}
+    for closing in account_closings(store(), account, since):
+        runs = together.setdefault((closing.cause, closing.kind, closing.shared), [])
+        if runs and _touches(runs[-1][-1], closing, step):
+            runs[-1].append(closing)
+        else:
+            runs.append([closing])
+    for run in (run for runs in together.values() for run in runs):
+        yield Span(run[0].start, _ended(run[-1]), _closing_word(run), _CAUSES.get(run[0].cause, "fail"))
 
 
-def _closed_now(since: datetime, seen: AccountHealth | None) -> Iterator[Span]:
-    closing = seen.closing if seen else None
-    if closing is None or closing.cause == "circuit":  # its transitions tell of that
-        return
-    reason = f": {closing.reason}" if closing.reason else ""
-    word = f"{words.cause_word(closing.cause)}{reason}"
-    yield Span(max(since, closing.since or since), None, word, _CAUSES.get(closing.cause, "fail"))
+def _touches(before: Closing, after: Closing, step: int) -> bool:
+    return before.end is None or (after.start - before.end).total_seconds() < step
+
+
+def _ended(closing: Closing) -> datetime | None:
+    """When it was over; None while it lasts, whenever that will be."""
+    return closing.end if closing.end is not None and closing.end <= display.current().now else None
+
+
+def _closing_word(run: Sequence[Closing]) -> str:
+    last = run[-1]
+    word = (
+        gettext("circuit held open by a person") if last.cause == "circuit" else words.cause_word(last.cause)
+    )
+    if last.shared:
+        word = f"{word} ({gettext('every account of this ERP')})"
+    elif last.kind:
+        word = f"{word} · {last.kind}"
+    if len(run) > 1:
+        word = ngettext("%(what)s, %(num)d time", "%(what)s, %(num)d times", len(run), what=word)
+    return f"{word}: {redact_text(last.reason)}" if last.reason else word
 
 
 def _marks(account: str, since: datetime, step: int) -> Iterator[Mark]:
@@ -134,13 +150,6 @@ def _act(actor: str, action: str, number: int) -> str:
     return f"{actor}: {act_word(action)}, {times}"
 
 
-def _acts(account: str, since: datetime, *actions: str) -> list[AuditEntry]:
-    """The newest acts of people upon an account, newest first; of these actions only, where some are named."""
-    found: Iterable[AuditEntry] = (
-        entry
-        for action in actions or ("",)
-        for entry in acts(
-            store(), ActFilter(account=account, from_=since, people=True, action=action), limit=MOST_ACTS
-        ).items
-    )
-    return sorted(found, key=lambda entry: (entry.at, entry.id), reverse=True)
+def _acts(account: str, since: datetime) -> Sequence[AuditEntry]:
+    """The newest acts of people upon an account, newest first."""
+    return acts(store(), ActFilter(account=account, from_=since, people=True), limit=MOST_ACTS).items

@@ -14,7 +14,6 @@ from dlq_console.web import display, series_seen
 from dlq_console.web.axes import Happened, happened
 from dlq_console.web.chart_subjects import OF_AN_ACCOUNT, Subject, subjects
 from dlq_console.web.chart_views import ChartView, chart_view
-from dlq_console.web.health_seen import look
 from dlq_console.web.hub import store
 from dlq_console.web.keeping import Keeper, OfStore
 from dlq_console.web.series_seen import KEPT_FOR, MOST, Asked
@@ -100,8 +99,7 @@ def happened_to(what: Asked, shown: Series) -> Happened:
 
 
 def _read(what: Asked, since: datetime) -> Happened:
-    seen = look(store()).by_name.get(what.account)
-    return happened(what.account, since, step=what.range.step, seen=seen)
+    return happened(what.account, since, step=what.range.step)
 
 
 def _word(name: str) -> str:

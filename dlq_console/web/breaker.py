@@ -13,6 +13,7 @@ from flask_babel import gettext, ngettext
 from dlq_console.errors import PayloadRefused
 from dlq_console.health.openings import Openings
 from dlq_console.health.openings import openings as counted
+from dlq_console.health.series import RANGES
 from dlq_console.hub import services
 from dlq_console.hub.door_figures import breaker_figures
 from dlq_console.hub.doors import circuit, circuit_scope
@@ -20,11 +21,14 @@ from dlq_console.store import accounts, people, queries, snapshots
 from dlq_console.store.people import Permission
 from dlq_console.store.queries.circuits import MOST_MOVES, Move, circuit_moves
 from dlq_console.store.queries.runs import run_times
-from dlq_console.web import breakers, circuit_words, display
+from dlq_console.web import breakers, circuit_words, display, series_seen
 from dlq_console.web.auth import person
 from dlq_console.web.breakers import Circuit, moment_of
+from dlq_console.web.health_seen import look
+from dlq_console.web.health_words import capped
 from dlq_console.web.hub import hub, store
 from dlq_console.web.lists import with_query
+from dlq_console.web.series_seen import Asked
 from dlq_console.web.space import within
 
 #: For how long a circuit may be held from the page, in minutes; 0 until a person resets it.
@@ -218,12 +222,8 @@ def _refused(found: Circuit) -> list[tuple[str, str]]:
     """What was not let through, by cause."""
     shown, counts = display.current(), found.figures["counts"]
     if counts is None:
-        return [
-            (
-                gettext("By the circuit"),
-                gettext("none: events wait and spend no attempt"),
-            )
-        ]
+        none = (gettext("By the circuit"), gettext("none: events wait and spend no attempt"))
+        return [none, *_kept_waiting(found)]
     own = found.name.removeprefix(services.PREFIX)
     room = (snapshots.look(store(), services.BULKHEADS).values.get(own) or {}).get("counts") or {}
     rows = [(gettext("By the circuit"), shown.number(counts.get("short_circuits", 0)))]
@@ -239,6 +239,20 @@ def _refused(found: Circuit) -> list[tuple[str, str]]:
         (gettext("Proved nothing"), shown.number(counts.get("ignored", 0))),
     ]
     return [*rows, *calls]
+
+
+def _kept_waiting(found: Circuit) -> list[tuple[str, str]]:
+    """What waits instead of being refused; that is known of whole accounts only, whatever closed their doors."""
+    if found.scope is None or found.scope.type != "account":
+        return []
+    seen, rows = look(store()), []
+    known = seen.by_name.get(found.name)
+    if known is not None and not seen.is_doubtful:
+        waiting = display.current().count(capped(known, "paused"))
+        rows.append((gettext("Events that wait behind its door now"), waiting))
+    lost = series_seen.seen(Asked(RANGES["24h"], found.name)).columns.get("lost_closed", ())
+    span = display.current().span(sum(one for one in lost if one is not None))
+    return [*rows, (gettext("Waited behind its door, last 24 h, all events together"), span)]
 
 
 def _logged(move: Move) -> Logged:

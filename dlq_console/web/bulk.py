@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from flask import (
     Blueprint,
     Response,
@@ -25,17 +27,21 @@ from dlq_console.web import (
     bulk_items,
     bulk_preview,
     bulk_progress,
+    bulk_undo,
     bulk_words,
     chips,
     display,
     downloads,
     errors,
+    picked,
+    refused_words,
 )
 from dlq_console.web.auth import demand, require_person
 from dlq_console.web.beside import cut
 from dlq_console.web.bulk_form import Selected
 from dlq_console.web.hub import hub, store
 from dlq_console.web.lists import page_address
+from dlq_console.web.repeats import is_repeat_of_run
 
 #: Runs that are over on one page of their list.
 PAGE = 40
@@ -84,7 +90,23 @@ def preview() -> AnyResponse:
         return selected
     if action in bulk_desk.ACTIONS:
         return bulk_desk.show(selected, action)
-    return bulk_preview.why_not(selected) or bulk_preview.show(selected, action)
+    refused = bulk_preview.why_not(selected)
+    if refused is not None:
+        return refused
+    if not _is_exact():
+        return bulk_preview.show(selected, action)
+    return bulk_preview.show(selected, action, form=bulk_form.written(), exact=True, token=_token())
+
+
+@bulk.post("/_f/bulk/preview")
+def exact_preview() -> AnyResponse:
+    """The same, counted to the end, for the page that is open already."""
+    demand(Permission.BULK)
+    action = _action(EVENT_ACTIONS)
+    selected = _selected()
+    if not isinstance(selected, Selected):
+        return selected
+    return bulk_preview.why_not(selected) or bulk_preview.counted(selected, action, _token())
 
 
 @bulk.post("/bulk")
@@ -99,14 +121,14 @@ def start() -> AnyResponse:
     if refused is not None:
         return refused
     form = bulk_form.written()
+    again = partial(bulk_preview.show, selected, action, form=form, exact=_is_exact(), status=422)
     number = bulk_form.seen_number()
     if number is None:
         form.typed = ""
-        detail = "number: it is not the one that the preview has shown."
-        return bulk_preview.show(selected, action, form=form, status=422, detail=detail)
+        return again(detail="number: it is not the one that the preview has shown.")
     terms = bulk_form.check(form, action, number)
     if form.wrong:
-        return bulk_preview.show(selected, action, form=form, status=422)
+        return again()
     try:
         run_id = hub().bulk.start(
             action,
@@ -117,7 +139,11 @@ def start() -> AnyResponse:
         )
     except PayloadRefused as error:
         form.typed = ""
-        return bulk_preview.show(selected, action, form=form, status=422, detail=error.message)
+        if error.facts.get("name") == "note":
+            form.wrong["note"] = refused_words.sentence(error)
+            return again()
+        return again(detail=error.message)
+    picked.is_over(selected.page, selected.shown)
     return redirect(url_for("bulk.show", run_id=run_id), 303)
 
 
@@ -127,6 +153,12 @@ def put_on_desk() -> AnyResponse:
     action = _action(bulk_desk.ACTIONS)
     selected = _selected()
     return bulk_desk.act(selected, action) if isinstance(selected, Selected) else selected
+
+
+@bulk.post("/bulk/desk/undo")
+def take_back() -> AnyResponse:
+    """Take back what was put on the desks of a selection, where nobody has changed it since."""
+    return bulk_undo.take_back(_action(bulk_desk.ACTIONS))
 
 
 @bulk.get("/bulk/<int:run_id>")
@@ -167,13 +199,13 @@ def act(run_id: int, verb: str) -> AnyResponse:
         run = getattr(hub().bulk, verb)(run_id, actor=asking.name, note=note, accounts=asking.accounts)
     except ActionNotAllowed:
         now = hub().bulk.get(run_id, accounts=asking.accounts)
+        if is_repeat_of_run(now, verb, asking.name):
+            return _acted(now)
         sentence = bulk_words.not_any_more(now, verb)
         link = errors.Link(url_for("bulk.show", run_id=run_id), gettext("Look at the run"))
         problem = errors.Problem(409, gettext("This is not possible any more"), sentence, link=link)
         return errors.answer(problem, more=_buttons(now))
-    if "HX-Request" in request.headers:
-        return _fragment(run, buttons=True)
-    return redirect(url_for("bulk.show", run_id=run_id), 303)
+    return _acted(run)
 
 
 @bulk.get("/bulk/<int:run_id>/items.csv")
@@ -192,6 +224,15 @@ def _action(known: tuple[str, ...]) -> str:
         abort(400)
     demand(action)
     return action
+
+
+def _is_exact() -> bool:
+    """Whether all of a selection are to be counted, or have been on the page that this form came from."""
+    return request.form.get("exact") == "1"
+
+
+def _token() -> str | None:
+    return request.form.get("selection_token") or None
 
 
 def _selected() -> Selected | AnyResponse:
@@ -224,6 +265,12 @@ def _fragment(run: BulkRun, *, buttons: bool) -> AnyResponse:
         numbers=bulk_items.numbers_of(run),
     )
     return make_response(page + (_buttons(run) if buttons else ""))
+
+
+def _acted(run: BulkRun) -> AnyResponse:
+    if "HX-Request" in request.headers:
+        return _fragment(run, buttons=True)
+    return redirect(url_for("bulk.show", run_id=run.id), 303)
 
 
 def _buttons(run: BulkRun) -> str:

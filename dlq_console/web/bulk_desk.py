@@ -7,8 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from flask import (
-    flash,
-    get_flashed_messages,
     make_response,
     redirect,
     render_template,
@@ -20,11 +18,11 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from dlq_console.errors import PayloadRefused
 from dlq_console.hub import desk_many
-from dlq_console.hub.desk_many import MOST, Found
+from dlq_console.hub.desk_many import MOST, Done, Found
 from dlq_console.store import desk
 from dlq_console.store.people import Permission
 from dlq_console.store.states import Status
-from dlq_console.web import bulk_preview, display
+from dlq_console.web import bulk_preview, bulk_undo, display, picked, refused_words
 from dlq_console.web.asking import DEAD_LETTERS
 from dlq_console.web.auth import demand, person
 from dlq_console.web.bulk_form import Selected
@@ -33,8 +31,6 @@ from dlq_console.web.moments import read_moment, usual
 
 #: What can be done at once, without a run.
 ACTIONS: tuple[str, ...] = (Permission.ASSIGN, Permission.TAG, Permission.SNOOZE)
-#: Under which name what was done is carried to the list.
-_DONE = "bulk desk"
 
 
 def show(
@@ -76,13 +72,17 @@ def act(selected: Selected, action: str) -> AnyResponse:
         return refused
     try:
         if found.more:
-            return redirect(url_for("bulk.show", run_id=_begin(action, selected)), 303)
-        number, kept = _do(action, found)
+            run_id = _begin(action, selected)
+            picked.is_over(selected.page, selected.shown)
+            return redirect(url_for("bulk.show", run_id=run_id), 303)
+        done = _do(action, found)
     except PayloadRefused as error:
-        return show(selected, action, status=422, detail=error.message)
+        said = refused_words.sentence(error)
+        return show(selected, action, status=422, wrong=said, detail="" if said else error.message)
     except (ValueError, OverflowError):
         return show(selected, action, status=422, wrong=gettext("This is no time."))
-    flash(_told(number, kept), _DONE)
+    bulk_undo.tell(_told(done.new, done.kept), action, done.act)
+    picked.is_over(selected.page, selected.shown)
     return redirect(selected.back, 303)
 
 
@@ -107,12 +107,6 @@ def _told(number: int, kept: int) -> str:
     return f"{changed} {stayed}"
 
 
-def done() -> str:
-    """What was done right before this page, in a sentence; empty for nothing."""
-    told = get_flashed_messages(category_filter=[_DONE])
-    return str(told[-1]) if told else ""
-
-
 def _found(selected: Selected) -> Found:
     accounts = person().accounts
     flt = selected.flt
@@ -126,6 +120,8 @@ def _found(selected: Selected) -> Found:
 
 
 def _why_not(found: Found, selected: Selected) -> AnyResponse | None:
+    if found.more and selected.event_ids:
+        return bulk_preview.why_not(selected)
     title = gettext("This cannot be done to this selection")
     if found.more and not _is_of_dead_letters(selected):
         sentence = gettext(
@@ -144,17 +140,15 @@ def _is_of_dead_letters(selected: Selected) -> bool:
     return flt is not None and (selected.page == DEAD_LETTERS or flt.status == (Status.DEAD,))
 
 
-def _do(action: str, found: Found) -> tuple[int, int]:
-    """For how many that is new, and how many stayed with somebody else."""
+def _do(action: str, found: Found) -> Done:
     actor, arguments = demand(action).name, _arguments(action)
     match action:
         case Permission.ASSIGN:
-            done = desk_many.assign(store(), found, **arguments, actor=actor)
-            return done.new, done.kept
+            return desk_many.assign(store(), found, **arguments, actor=actor)
         case Permission.TAG:
             remove = _tags(request.form.get("remove", ""))
-            return desk_many.tag(store(), found, add=arguments["tags"], remove=remove, actor=actor), 0
-    return desk_many.snooze(store(), found, **arguments, actor=actor), 0
+            return desk_many.tag(store(), found, add=arguments["tags"], remove=remove, actor=actor)
+    return desk_many.snooze(store(), found, **arguments, actor=actor)
 
 
 def _begin(action: str, selected: Selected) -> int:

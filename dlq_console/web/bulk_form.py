@@ -29,8 +29,8 @@ TYPED_ABOVE = 100
 #: What the forms of a selection write beside its filter.
 _BESIDE = frozenset(
     {
-        "action", "add", "all", "canary", "csrf_token", "event", "events", "list", "note", "number", "person", "rate",
-        "reassign", "remove", "seal", "selection_token", "stop_share", "typed", "until", "window",
+        "action", "add", "all", "canary", "csrf_token", "event", "events", "exact", "first", "last", "list", "note", "number",
+        "person", "rate", "reassign", "remove", "seal", "selection_token", "stop_share", "typed", "until", "window",
     }
 )  # fmt: skip
 
@@ -81,9 +81,7 @@ def read_selected() -> Selected | None:
         FilterError: the filter cannot be understood, or something in the form is no filter.
         PayloadRefused: something is no id.
     """
-    page = request.form.get("list", DEAD_LETTERS)
-    page = page if page in PAGES else DEAD_LETTERS
-    shown = asked(request.form, beside=_BESIDE)
+    page, shown = _list()
     if request.form.get("all") == "1":
         return Selected(page=page, shown=shown, everything=True)
     texts = [*request.form.getlist("event"), *filter(None, request.form.get("events", "").split(","))]
@@ -91,6 +89,21 @@ def read_selected() -> Selected | None:
         raise PayloadRefused("event: write ids of events.")
     ids = tuple(dict.fromkeys(int(text) for text in texts))
     return Selected(page=page, shown=shown, everything=False, event_ids=ids) if ids else None
+
+
+def list_as_it_was() -> str:
+    """The address of the list from which the form of this request came, with its filter.
+
+    Raises:
+        FilterError: as `read_selected`.
+    """
+    page, shown = _list()
+    return page_address(url_for(PAGES[page]), shown)
+
+
+def _list() -> tuple[str, EventFilter]:
+    page = request.form.get("list", DEAD_LETTERS)
+    return page if page in PAGES else DEAD_LETTERS, asked(request.form, beside=_BESIDE)
 
 
 def back_to_list() -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from flask import make_response, render_template, url_for
+from flask import make_response, render_template, request, url_for
 from flask_babel import gettext, ngettext
 from werkzeug.wrappers import Response as AnyResponse
 
+from dlq_console.errors import PayloadRefused
 from dlq_console.hub.bulk import MOST_CHOSEN, Part, Preview, Refusal
 from dlq_console.hub.bulk_terms import STAGES, dead_only, stages_of
 from dlq_console.store.filters import EventFilter
@@ -43,16 +45,22 @@ class Figures:
 
     Attributes:
         number: how many would be let go, as far as that is known; it is typed where it is large.
-        exact: whether that is the exact number.
         shown: the same as it is written.
+        capped: whether there are that many or more.
+        settled: whether all of them were counted and looked at.
+        too_many: whether that was tried and took too long.
+        total: how many there are, as it is written.
         refused: sentences about those that would not be let go.
         warned: sentences about those that would be let go and be late, or wait.
         note: how much of the selection the figures are about, where it is not all.
     """
 
     number: int
-    exact: bool
     shown: str
+    capped: bool
+    settled: bool
+    too_many: bool
+    total: str
     refused: list[str]
     warned: list[str]
     note: str
@@ -63,39 +71,91 @@ class Figures:
 
 
 def show(
-    selected: Selected, action: str, *, form: TermsForm | None = None, status: int = 200, detail: str = ""
+    selected: Selected,
+    action: str,
+    *,
+    form: TermsForm | None = None,
+    exact: bool = False,
+    token: str | None = None,
+    status: int = 200,
+    detail: str = "",
 ) -> AnyResponse:
-    """The page; with `form` as somebody has filled it in, and what is wrong with that."""
-    figures = look(selected, action)
+    """The page.
+
+    Args:
+        selected: which events.
+        action: what would be done.
+        form: as somebody has filled it in, and what is wrong with that.
+        exact: whether all are counted before the page is shown; else it asks for that itself.
+        token: of the preview that is gone on with.
+        status: of the answer.
+        detail: an English sentence of the store.
+    """
+    figures = look(selected, action, exact=exact, token=token)
+    if figures.capped and not figures.too_many and figures.number <= TYPED_ABOVE:
+        # The first look gave up before it found many; which form there is depends on how many there are.
+        figures = look(selected, action, exact=True)
     page = render_template(
         "bulk/preview.html",
         action=action,
         selected=selected,
-        figures=figures,
         form=form or suggested(action, figures.number),
         detail=detail,
-        heading=bulk_words.about_to(action, figures.number, figures.shown),
-        button=bulk_words.button(action, figures.number, figures.shown),
         needs_note=needs_note(action, figures.number),
         typed_above=TYPED_ABOVE,
         reprocesses=action == Action.REPROCESS,
         stages=", ".join(map(str, stages_of(figures.number) or STAGES[:1])),
+        **_shown(figures, action),
     )
     return make_response(page, status)
 
 
-def look(selected: Selected, action: str) -> Figures:
-    """The figures as they stand now."""
-    asking = demand(Permission.BULK)
-    preview = hub().bulk.preview(
-        action, selected.flt, ids=selected.event_ids, actor=asking.name, accounts=asking.accounts
+def counted(selected: Selected, action: str, token: str | None) -> AnyResponse:
+    """The parts of the page that are others once all are counted; what somebody is writing stays as it is."""
+    figures = look(selected, action, exact=True, token=token)
+    page = render_template(
+        "bulk/_counted.html", in_fragment=True, types="typed" in request.form, **_shown(figures, action)
     )
-    number, exact = _going(preview)
-    shown = display.current().number(number) + ("+" if preview.count.capped else "")
+    return make_response(page)
+
+
+def _shown(figures: Figures, action: str) -> dict[str, Any]:
+    return {
+        "figures": figures,
+        "heading": bulk_words.about_to(action, figures.number, figures.shown),
+        "button": bulk_words.button(action, figures.number, figures.shown),
+        "told": _counted_told(figures),
+    }
+
+
+def look(selected: Selected, action: str, *, exact: bool = False, token: str | None = None) -> Figures:
+    """The figures as they stand now; `exact` where they can be had, `token` as for `show`."""
+    asking = demand(Permission.BULK)
+    ask = partial(
+        hub().bulk.preview,
+        action,
+        selected.flt,
+        ids=selected.event_ids,
+        selection_token=token,
+        actor=asking.name,
+        accounts=asking.accounts,
+    )
+    too_many = False
+    try:
+        preview = ask(exact=exact)
+    except PayloadRefused as refused:
+        if refused.cause != "too_many":
+            raise
+        preview, too_many = ask(), True
+    number = _going(preview)
+    shown = display.current()
     return Figures(
         number=number,
-        exact=exact,
-        shown=shown,
+        shown=shown.number(number) + ("+" if preview.count.capped else ""),
+        capped=preview.count.capped,
+        settled=not preview.count.capped and preview.looked == preview.count.number,
+        too_many=too_many,
+        total=shown.count(preview.count),
         refused=_refused(preview),
         warned=_warned(preview),
         note=_looked_at(preview),
@@ -126,12 +186,21 @@ def refused(title: str, sentence: str, back: str) -> AnyResponse:
     return answer(Problem(422, title, sentence, link=Link(back, gettext("Back to the list"))))
 
 
-def _going(preview: Preview) -> tuple[int, bool]:
-    """How many would be let go, and whether that is exact; where not all were looked at, how many there are."""
+def _counted_told(figures: Figures) -> str:
+    if figures.too_many:
+        return gettext(
+            "Counting them all takes too long here. Narrow the filter to see the exact number; else the page of the run shows it."
+        )
+    as_of = display.current().as_of()
+    return gettext("Counted to the end: %(count)s, as of %(time)s.", count=figures.total, time=as_of)
+
+
+def _going(preview: Preview) -> int:
+    """How many would be let go; where not all were looked at, how many there are."""
     if preview.looked < preview.count.number or preview.count.capped or preview.close_look is not None:
-        return preview.count.number, False
+        return preview.count.number
     refused = sum(number for cause, number in preview.refused.items() if cause != Refusal.GONE)
-    return preview.count.number - refused, True
+    return preview.count.number - refused
 
 
 def _refused(preview: Preview) -> list[str]:

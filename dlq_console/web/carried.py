@@ -15,6 +15,7 @@ from dlq_console.store.queries import LastSuccess, Neighbours
 from dlq_console.web import display, formats, history
 from dlq_console.web.auth import person
 from dlq_console.web.beside import field_labels
+from dlq_console.web.bulk_sight import addresses
 from dlq_console.web.desk import event_desk
 from dlq_console.web.differences import Differences, differences
 from dlq_console.web.hub import hub, store
@@ -56,6 +57,7 @@ def carried(event: Event) -> dict[str, Any]:
         "playbook": _playbook(event),
         "erp_address": _erp_address(event, payload),
         "trace_id": trace_id(event.trace_context),
+        "run_address": addresses([event.bulk_id]).get(event.bulk_id or 0, ""),
     }
 
 

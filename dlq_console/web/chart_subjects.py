@@ -71,6 +71,12 @@ SUBJECTS = (
         lines=(Line("wait_p95", _NEARLY_ALL, "info"), Line("wait_p50", _HALF, "idle")),
     ),
     Subject(
+        name="run",
+        title=lazy_gettext("Run time: how long one attempt takes"),
+        unit=Unit.SECONDS,
+        lines=(Line("run_p95", _NEARLY_ALL, "info"), Line("run_p50", _HALF, "idle")),
+    ),
+    Subject(
         name="oldest",
         title=lazy_gettext("Oldest waiting"),
         unit=Unit.SECONDS,
@@ -145,7 +151,7 @@ SUBJECTS = (
 )
 
 #: What the page of one account draws above each other, so that spike, cause and cure are seen together.
-OF_AN_ACCOUNT = ("lag", "flow", "dead", "standing")
+OF_AN_ACCOUNT = ("lag", "run", "flow", "dead", "standing")
 
 
 def subjects(kind: str = "", *, names: tuple[str, ...] = ()) -> tuple[Subject, ...]:

@@ -37,6 +37,8 @@ charts = Blueprint("charts", __name__, url_prefix="/health")
 
 #: Answers shorter than this are sent as they are, in bytes.
 _WORTH_IT = 1_000
+#: From here on whole numbers are drawn.
+_WHOLE = 1_000
 #: Digits of a duration that are told to scripts and files: milliseconds.
 _DIGITS = 3
 
@@ -201,8 +203,10 @@ def _heading(subject: Subject, line: Line) -> str:
 
 
 def _coarse(number: float | None) -> float | int | None:
-    """As many digits as can be told apart in a drawing."""
-    return _short(number if number is None or number == int(number) else float(f"{number:.4g}"))
+    """As many digits as can be told apart in a drawing, and as are written beside it."""
+    if number is None or number == int(number):
+        return _short(number)
+    return float(f"{number:.3g}") if number < _WHOLE else round(number)
 
 
 def _short(number: float | None) -> float | int | None:

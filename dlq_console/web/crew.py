@@ -16,12 +16,13 @@ from dlq_console.store.queries.crew import Crew, Running, StepRun, crew
 from dlq_console.web import display, looks
 from dlq_console.web.auth import person
 from dlq_console.web.hub import store
+from dlq_console.web.space import within
 from dlq_console.web.words import Look
 
 #: Steps run every second or two; after so many seconds without any, nobody seems to run them.
 STEPS_STOPPED = 10.0
-#: Workers and events of each that the page shows.
-MOST_SHOWN, MOST_EVENTS = 100, 10
+#: Workers, events of each, and accounts of each that the page shows; bytes of these accounts.
+MOST_SHOWN, MOST_EVENTS, MOST_NAMED, NAMES = 100, 10, 12, 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +107,16 @@ def _line(worker: WorkerState, events: Sequence[Running], common: str) -> Line:
         events=oldest_first[:MOST_EVENTS],
         more=max(0, len(oldest_first) - MOST_EVENTS),
         odd=bool(common) and worker.version != common,
-        served=gettext("all accounts") if worker.accounts is None else ", ".join(worker.accounts),
+        served=_served(worker.accounts),
     )
+
+
+def _served(accounts: Sequence[str] | None) -> str:
+    if accounts is None:
+        return gettext("all accounts")
+    named = within(", ".join(accounts[:MOST_NAMED]), NAMES)
+    more = len(accounts) - MOST_NAMED
+    return f"{named} {ngettext('and %(num)d more', 'and %(num)d more', more)}" if more > 0 else named
 
 
 def _mode(mode: str) -> str:

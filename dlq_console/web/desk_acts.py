@@ -184,10 +184,8 @@ def _group_fragment(fingerprint: str, *, undo: Undo | None = None, elsewhere: bo
 def _refused(refused: ActionNotAllowed | PayloadRefused, truth: str, link: Link) -> AnyResponse:
     """Say what stands in the way, keep what was typed, and show what is there now, or where to see it."""
     if isinstance(refused, PayloadRefused):
-        problem = errors.problem(400, detail=refused.message)
-        truth = ""
-    else:
-        problem = errors.problem(409, sentence=_conflict(refused))
+        return errors.answer(errors.not_taken(refused, link=link))
+    problem = errors.problem(409, sentence=_conflict(refused))
     shown = replace(problem, kept=request.form.get("note", ""), link=link)
     return errors.answer(shown, more=truth if "HX-Request" in request.headers else "")
 

@@ -5,6 +5,7 @@ Whatever stands in the way, what was typed is shown again. Hidden values stay ma
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from flask import Blueprint, make_response, redirect, render_template, request, url_for
@@ -16,8 +17,8 @@ from dlq_console.hub.editing import Edited, check_allowed
 from dlq_console.redact import MASK
 from dlq_console.store.canonical import decode_payload
 from dlq_console.store.events import Event
-from dlq_console.store.states import Action
-from dlq_console.web import display, errors
+from dlq_console.store.states import Action, Reason
+from dlq_console.web import display, errors, repeats
 from dlq_console.web.auth import demand, require_person
 from dlq_console.web.beside import field_labels
 from dlq_console.web.differences import differences
@@ -45,8 +46,11 @@ def write(event_id: int) -> AnyResponse:
     try:
         check_allowed(event)
     except ActionNotAllowed as refused:
-        sentence = _why_not(event, refused)
-        return errors.answer(errors.problem(409, sentence=sentence))
+        problem = errors.problem(409, sentence=_why_not(event, refused))
+        if event.reason == Reason.EDITED and event.superseded_by is not None:
+            address = url_for("events.show", event_id=event.superseded_by)
+            problem = replace(problem, link=errors.Link(address, _in_its_place()))
+        return errors.answer(problem)
     return _page(event, escaped(raw_json(event.exact_payload)))
 
 
@@ -57,6 +61,7 @@ def check_or_save(event_id: int) -> AnyResponse:
     event = found_event(event_id)
     text = escaped(request.form.get("payload", ""))
     step = request.form.get("step", "check")
+    payload: Any = None
     if step == "change":
         return _page(event, text)
     try:
@@ -77,8 +82,23 @@ def check_or_save(event_id: int) -> AnyResponse:
         return _page(event, text, status=400, problem=said, detail="" if said else refused.message)
     except ActionNotAllowed as refused:
         now = found_event(event_id)
-        return _page(event, text, status=409, problem=_why_not(now, refused), other=refused.newer)
+        made = repeats.edited(now, payload, actor.name) if step == "save" else None
+        if made is None:
+            return _overtaken(now, text, refused)
+        return redirect(url_for("events.show", event_id=made), 303)
     return redirect(url_for("events.show", event_id=new.id), 303)
+
+
+def _overtaken(now: Event, text: str, refused: ActionNotAllowed) -> AnyResponse:
+    """The form with the text, which event is in its way, and who put it there."""
+    other, words = refused.newer, gettext("Open that event")
+    if other is None and now.reason == Reason.EDITED:
+        other, words = now.superseded_by, _in_its_place()
+    return _page(now, text, status=409, problem=_why_not(now, refused), other=other, other_words=words)
+
+
+def _in_its_place() -> str:
+    return gettext("Open the event that took its place")
 
 
 def _page(
@@ -90,12 +110,14 @@ def _page(
     problem: str = "",
     detail: str = "",
     other: int | None = None,
+    other_words: str = "",
 ) -> AnyResponse:
     """The form with the text; with `edited` what it changes, and the button that saves it.
 
-    `problem` is a sentence in the person's language, `detail` one of the store, `other` the event that is in the way.
+    `problem` is a sentence in the person's language, `detail` one of the store, `other` the event that is in the way,
+    `other_words` the link to it.
     """
-    shown: dict[str, Any] = {"problem": problem, "detail": detail, "other": other}
+    shown: dict[str, Any] = {"problem": problem, "detail": detail, "other": other, "other_words": other_words}
     shown["hides"] = MASK in raw_json(event.exact_payload)
     if edited is not None:
         spell = display.current().decimal

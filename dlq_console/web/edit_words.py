@@ -7,6 +7,7 @@ from flask_babel.speaklater import LazyString
 
 from dlq_console.errors import PayloadRefused
 from dlq_console.redact import MASK, Misplaced
+from dlq_console.web import refused_words
 from dlq_console.web.carried import size_in_words
 
 #: Rule of a schema -> what must hold.
@@ -64,4 +65,4 @@ def why_not_saved(refused: PayloadRefused) -> str:
         case "schema" if facts["rule"] in RULES:
             why = str(RULES[str(facts["rule"])]) % {"wanted": facts["wanted"]}
             return gettext("%(place)s: %(why)s, as its kind declares.", place=facts["place"], why=why)
-    return ""
+    return refused_words.sentence(refused)

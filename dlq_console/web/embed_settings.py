@@ -10,16 +10,14 @@ from flask_babel.speaklater import LazyString
 from markupsafe import escape
 from werkzeug.wrappers import Response as AnyResponse
 
-from dlq_console.hub import embed_tokens
-from dlq_console.store import embeds
 from dlq_console.store.accounts import is_known
 from dlq_console.store.embeds import DAYS, MAX_NAME, MOST_DAYS, Detail, Embed, Standing
 from dlq_console.store.people import PeopleError, Permission, Person
-from dlq_console.web import display
+from dlq_console.web import display, embed_acts, embed_refusals
 from dlq_console.web.assets import asset_address
 from dlq_console.web.auth import demand, require_person
 from dlq_console.web.display import Stamp
-from dlq_console.web.embed import current_content, state
+from dlq_console.web.embed import current_content
 from dlq_console.web.embed_words import Shown, shown
 from dlq_console.web.hub import hub, store
 from dlq_console.web.words import Look
@@ -31,13 +29,6 @@ embed_settings.before_request(require_person)
 EMBED_ID = "int(max=9223372036854775807):embed_id"
 #: Seconds before its end at which a frame is marked.
 SOON = 14 * 86_400
-_ACTS = {
-    "pause": embeds.pause,
-    "resume": embeds.resume,
-    "renew": embeds.renew,
-    "rotate": embeds.rotate,
-    "revoke": embeds.revoke,
-}
 _STANDINGS: dict[Standing, tuple[str, str, LazyString]] = {
     Standing.ACTIVE: ("disc", "ok", lazy_gettext("can be seen")),
     Standing.PAUSED: ("diamond", "info", lazy_gettext("paused for now")),
@@ -102,8 +93,7 @@ def add() -> AnyResponse | tuple[str, int]:
     try:
         made = _add(who, typed)
     except PeopleError as refused:
-        return _page(who, typed, wrong=refused.message), 400
-    state().forget()
+        return _page(who, typed, wrong=embed_refusals.sentence(refused)), 400
     return redirect(url_for("embed_settings.index", _anchor=f"embed-{made.id}"), 303)
 
 
@@ -111,36 +101,25 @@ def add() -> AnyResponse | tuple[str, int]:
 def act(embed_id: int, act: str) -> AnyResponse:
     """Do something to a frame, as the person saw it."""
     who = demand(Permission.EMBEDS)
-    known = embeds.find(store(), embed_id)
-    if known is None or not _sees(who, known):
+    known = embed_acts.found(who, embed_id)
+    if known is None:
         abort(404)
-    if str(known.version) != request.form.get("version") or not _ACTS[act](store(), known, actor=who.name):
+    if str(known.version) != request.form.get("version") or not embed_acts.act(who, known, act):
         abort(409)
-    state().forget()
     return redirect(url_for("embed_settings.index", _anchor=f"embed-{embed_id}"), 303)
 
 
 def _add(who: Person, typed: Typed) -> Embed:
-    accounts = _lines(typed.accounts) or None
-    if who.accounts is not None and (accounts is None or not all(map(who.sees, accounts))):
-        raise PeopleError("accounts: name some of those that you see.")
-    origins = _lines(typed.origins)
-    if not origins and not typed.no_page:
-        raise PeopleError("origin: name the pages that may show it, or say that none may.")
-    return embeds.add(
-        store(),
+    days = typed.days
+    return embed_acts.add(
+        who,
         typed.name,
-        origins=origins,
-        accounts=accounts,
+        accounts=_lines(typed.accounts) or None,
+        origins=_lines(typed.origins),
+        no_page=typed.no_page,
         detail=typed.detail,
-        days=int(typed.days) if typed.days.isascii() and typed.days.isdigit() and len(typed.days) < 6 else 0,
-        actor=who.name,
+        days=int(days) if days.isascii() and days.isdigit() and len(days) < 6 else 0,
     )
-
-
-def _sees(who: Person, known: Embed) -> bool:
-    """Whether somebody sees every account that a frame tells of."""
-    return who.accounts is None or (known.accounts is not None and all(map(who.sees, known.accounts)))
 
 
 def _height(one: Embed) -> int:
@@ -155,7 +134,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _page(who: Person, typed: Typed, *, wrong: str = "") -> str:
-    kept = [_kept(one) for one in embeds.list_embeds(store()) if _sees(who, one)]
+    kept = [_kept(one) for one in embed_acts.visible(who)]
     return render_template(
         "settings/embeds.html",
         kept=kept,
@@ -198,11 +177,9 @@ def _kept(one: Embed) -> Kept:
 def _with_address(known: Kept) -> Kept:
     one = known.embed
     exist = frozenset(name for name in one.accounts or () if is_known(store(), name))
-    base = hub().settings.public_url or request.url_root.rstrip("/")
-    token = embed_tokens.sign(hub().settings.secret_key, one.id, one.version)
-    address = f"{base}/embed/{token}"
-    parts = {"title": escape(one.name), "address": escape(address), "height": _height(one)}
-    script = base + asset_address("js/embed-height.js").removeprefix(request.script_root)
+    where = embed_acts.addresses(one)
+    parts = {"title": escape(one.name), "address": escape(where.frame), "height": _height(one)}
+    script = where.base + asset_address("js/embed-height.js").removeprefix(request.script_root)
     return Kept(
         embed=one,
         look=known.look,
@@ -211,8 +188,8 @@ def _with_address(known: Kept) -> Kept:
         soon=known.soon,
         last_seen=known.last_seen,
         foreign=known.foreign,
-        address=address,
+        address=where.frame,
         snippet=_FRAME.format(**parts, more=""),
         fitting=f'{_FRAME.format(**parts, more=" data-dlq-embed")}\n<script src="{escape(script)}" defer></script>',
-        badge=f'<img src="{escape(base)}/badge/{token}.svg" alt="{escape(one.name)}">',
+        badge=f'<img src="{escape(where.badge)}" alt="{escape(one.name)}">',
     )

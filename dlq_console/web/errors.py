@@ -16,16 +16,17 @@ from werkzeug.wrappers import Response as AnyResponse
 from dlq_console.errors import ActionNotAllowed, EventNotFound, PayloadRefused, StoreUnavailable
 from dlq_console.store.filters import PARAMETERS, PAYLOAD, EventFilter, FilterError
 from dlq_console.store.people import PeopleError
-from dlq_console.web import outages
+from dlq_console.web import outages, refused_words
 from dlq_console.web.asking import DEAD_LETTERS, HalfAsked
 from dlq_console.web.auth import load_person
 from dlq_console.web.lists import page_address
+from dlq_console.web.returning import safe_next, split
 from dlq_console.web.surroundings import PAGES
 
 #: Fields in which people write; never a password, a token or a number that only counts on its own page.
-_WRITTEN = ("payload", "note", "draft", "playbook")
+_WRITTEN = ("payload", "note", "draft", "tags", "add", "remove", "view_name", "accounts", "origins")
 #: Acts whose form stands behind a list in which something was selected.
-_OF_A_SELECTION = ("bulk.preview", "bulk.start", "bulk.put_on_desk")
+_OF_A_SELECTION = ("bulk.preview", "bulk.start", "bulk.put_on_desk", "bulk.take_back")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +38,24 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class Again:
+    """The field of a form that was not taken, to be put right where it is told: with the rest of the form as it was."""
+
+    address: str
+    name: str
+    text: str
+    #: How a browser asks for it: `textarea`, or a type of an input.
+    field: str
+    rest: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """What an error page or fragment says.
 
-    `detail` is an English sentence of the store; `kept` is what the person had written and must not lose. `typed` is the same
-    as fields of the form on `page`, which get it back once that page is open again.
+    `detail` is an English sentence of the store; `kept` is what the person had written and must not lose, `again` the same
+    as a field that can be put right and sent again. `typed` is the same as fields of the form on `page`, which gets it
+    back once that page is open again.
     """
 
     status: int
@@ -52,8 +66,17 @@ class Problem:
     link: Link | None = None
     typed: tuple[tuple[str, str], ...] = ()
     page: str = ""
+    again: Again | None = None
 
 
+#: What the store calls a text -> the field of the form that it was typed into, and how that asks for it.
+_FIELDS = {
+    "note": ("note", "textarea"),
+    "text": ("note", "textarea"),
+    "tag": ("tags", "text"),
+    "due": ("due", "datetime-local"),
+    "at": ("at", "datetime-local"),
+}
 _TEXTS: dict[int, tuple[LazyString, LazyString]] = {
     400: (
         lazy_gettext("This request cannot be understood"),
@@ -104,7 +127,7 @@ def install(app: Flask) -> None:
         app.register_error_handler(status, _http_error)
     app.register_error_handler(CSRFError, _form_token_wrong)
     app.register_error_handler(FilterError, _filter_wrong)
-    app.register_error_handler(PayloadRefused, lambda error: answer(problem(400, detail=error.message)))
+    app.register_error_handler(PayloadRefused, lambda error: answer(not_taken(error)))
     app.register_error_handler(PeopleError, lambda error: answer(problem(400, detail=error.message)))
     app.register_error_handler(EventNotFound, lambda _error: answer(problem(404)))
     app.register_error_handler(ActionNotAllowed, lambda _error: answer(problem(409)))
@@ -115,6 +138,30 @@ def problem(status: int, *, sentence: str = "", detail: str = "") -> Problem:
     """The usual texts of a status, or another sentence."""
     title, usual = _TEXTS[status]
     return Problem(status, str(title), sentence or str(usual), detail)
+
+
+def not_taken(error: PayloadRefused, *, link: Link | None = None) -> Problem:
+    """What is said of a form one of whose fields was not taken; that field is given back."""
+    said = refused_words.sentence(error)
+    shown = put_right(str(error.facts.get("name", "")), said) if said else problem(400, detail=error.message)
+    return replace(shown, link=link or shown.link)
+
+
+def put_right(name: str, sentence: str) -> Problem:
+    """The same where the page knows itself what is wrong: with the text that the store calls `name`, if it is in the form."""
+    shown = Problem(400, gettext("Nothing was changed"), sentence, link=_back())
+    field, kind = _FIELDS.get(name, ("", ""))
+    if field not in request.form:
+        return replace(shown, kept=request.form.get("note", ""))
+    rest = tuple(pair for pair in request.form.items(multi=True) if pair[0] not in (field, "csrf_token"))
+    kept = "" if field == "note" else request.form.get("note", "")
+    return replace(shown, again=Again(request.path, field, request.form[field], kind, rest), kept=kept)
+
+
+def _back() -> Link | None:
+    """The page of the event or the cause that this form is about."""
+    about = (request.view_args or {}).keys() & {"event_id", "fingerprint"}
+    return Link(_page_behind_form(), gettext("Open the page again")) if about else None
 
 
 def keeping(shown: Problem, typed: str) -> Problem:
@@ -162,7 +209,7 @@ def _form_token_wrong(_error: CSRFError) -> AnyResponse:
             gettext("Nothing was changed. Open it again and repeat the last step."),
             link=Link(_page_behind_form(), gettext("Open the page again")),
             typed=_typed(),
-            page=_given_back_on(),
+            page=_page_of_form(),
         )
     )
 
@@ -183,7 +230,7 @@ def _filter_wrong(error: FilterError) -> AnyResponse:
 
 def _list_behind_filter() -> str:
     """The list to which the filter of this request belongs."""
-    if request.blueprint in ("audit", "groups"):
+    if request.blueprint in ("alerts", "audit", "groups"):
         return f"{request.blueprint}.index"
     # Of a selection, a saved view and a file it stands in the form or the address; of the rest, in the name of the page.
     named = request.form.get("list") or request.form.get("page") or (request.view_args or {}).get("page", "")
@@ -193,7 +240,7 @@ def _list_behind_filter() -> str:
 
 def _session_ended() -> Problem:
     login = Link(url_for("auth.show_log_in", next=_page_behind_form()), gettext("Log in"))
-    return replace(problem(401), link=login, typed=_typed(), page=_given_back_on())
+    return replace(problem(401), link=login, typed=_typed(), page=_page_of_form())
 
 
 def _failure(error: HTTPException) -> Problem:
@@ -211,7 +258,7 @@ def _typed() -> tuple[tuple[str, str], ...]:
 
 
 def _page_behind_form() -> str:
-    """The page on which the form of this request stood."""
+    """The page from which somebody comes to the form of this request again."""
     event_id = (request.view_args or {}).get("event_id")
     if event_id is not None:
         return url_for("edit.write" if request.blueprint == "edit" else "events.show", event_id=event_id)
@@ -220,12 +267,19 @@ def _page_behind_form() -> str:
         return url_for("groups.show", fingerprint=fingerprint)
     if request.endpoint in _OF_A_SELECTION:
         return _list_behind_selection()
-    return url_for("auth.show_log_in") if request.endpoint == "auth.log_in" else url_for("triage.overview")
+    return url_for("auth.show_log_in") if request.endpoint == "auth.log_in" else _page_before()
 
 
-def _given_back_on() -> str:
-    """The page whose only form this was; of pages with many forms nobody could say which one gets its text back."""
-    return _page_behind_form() if request.blueprint == "edit" else ""
+def _page_of_form() -> str:
+    """The page on which the form of this request stood: of a selection it is one without an address of its own."""
+    return url_for("bulk.preview") if request.endpoint in _OF_A_SELECTION else _page_behind_form()
+
+
+def _page_before() -> str:
+    """The page of this console from which the request came, where the browser tells; else the overview."""
+    came = split(request.referrer or "")
+    ours = came is not None and came.netloc == request.host
+    return safe_next(came._replace(scheme="", netloc="", fragment="").geturl() if came and ours else "")
 
 
 def _list_behind_selection() -> str:

@@ -12,7 +12,7 @@ from flask import Blueprint, abort, make_response, redirect, render_template, re
 from flask_babel import gettext
 from werkzeug.wrappers import Response as AnyResponse
 
-from dlq_console.errors import ActionNotAllowed, EventNotFound
+from dlq_console.errors import ActionNotAllowed, EventNotFound, PayloadRefused
 from dlq_console.store import people, queries
 from dlq_console.store.events import Attempt, Event, EventSummary
 from dlq_console.store.states import SKIPPABLE, Action, Reason, Status
@@ -26,6 +26,7 @@ from dlq_console.web.follow import follow, outcome
 from dlq_console.web.hub import hub, store
 from dlq_console.web.later import NotAhead, seconds_until_sent
 from dlq_console.web.offers import offers
+from dlq_console.web.repeats import is_repeat
 from dlq_console.web.rows import followed_row
 from dlq_console.web.shortening import shortened
 from dlq_console.web.succession import Succession, succession
@@ -57,7 +58,7 @@ def reprocess(event_id: int) -> AnyResponse:
 def discard(event_id: int) -> AnyResponse:
     """Decide that an event shall not be sent; says why."""
     if not request.form.get("note", "").strip():
-        abort(400)
+        raise PayloadRefused("note: say why it shall not be sent.", cause="reason", name="note")
     return act(Action.DISCARD, event_id)
 
 
@@ -71,10 +72,17 @@ def skip_lane(event_id: int) -> AnyResponse:
             str(event.lane), actor=actor.name, note=request.form.get("note"), seen_head=_number("head")
         )
     except (ActionNotAllowed, EventNotFound) as refused:
-        return refuse(found_event(event_id), refused)
+        if not _has_skipped(actor.name):
+            return refuse(found_event(event_id), refused)
     if "HX-Request" not in request.headers:
         return redirect(url_for("events.show", event_id=event_id), 303)
     return event_fragment(found_event(event_id))
+
+
+def _has_skipped(actor: str) -> bool:
+    """Whether the same person has let the lane go on past the event that the form names."""
+    head = queries.get_event(store(), _number("head") or 0, accounts=person().accounts)
+    return head is not None and is_repeat(head, people.Permission.SKIP_LANE, actor)
 
 
 def found_event(event_id: int) -> Event:
@@ -114,10 +122,11 @@ def act(action: Action, event_id: int) -> AnyResponse:
     try:
         acts[action](event_id, actor=actor.name, note=request.form.get("note"), seen_epoch=seen())
     except ActionNotAllowed as refused:
-        return refuse(found_event(event_id), refused)
+        event = found_event(event_id)
+        if not is_repeat(event, action, actor.name):
+            return refuse(event, refused)
     except NotAhead as wrong:
-        problem = errors.problem(400, sentence=str(wrong))
-        return errors.answer(replace(problem, kept=request.form.get("note", "")))
+        return errors.answer(errors.put_right("at", str(wrong)))
     if "HX-Request" not in request.headers:
         return redirect(url_for("events.show", event_id=event_id), 303)
     event = found_event(event_id)

@@ -6,16 +6,15 @@ The same addresses answer both, see `for_programs.py`. What the pages show is ma
 
 from __future__ import annotations
 
-from hashlib import blake2s
 from typing import Any
 
-from flask import Blueprint, Response, abort, render_template, request
+from flask import Blueprint, render_template, request
 from werkzeug.wrappers import Response as AnyResponse
 
 from dlq_console.web import breaker as one_breaker
 from dlq_console.web import breakers as every
 from dlq_console.web import bulkheads as rooms
-from dlq_console.web import crew, display, pulse
+from dlq_console.web import crew, pulse
 from dlq_console.web.for_programs import answered, wants_json
 from dlq_console.web.health_figures import every_breaker, every_bulkhead, every_worker
 from dlq_console.web.hub import hub, store
@@ -31,7 +30,10 @@ def require_somebody() -> AnyResponse | None:
     """A person in front of every page; who asks for JSON is looked at where that is answered."""
     if request.endpoint in _FOR_PROGRAMS and wants_json():
         return None
-    return pulse.require_watcher()
+    refused = pulse.require_watcher()
+    if refused is None:
+        pulse.by_the_database()
+    return refused
 
 
 @health.get("/health/breakers")
@@ -45,7 +47,7 @@ def breakers() -> AnyResponse | str:
 @health.get("/_f/health/breakers")
 def breakers_part() -> AnyResponse:
     """The list without its surroundings."""
-    return _part(render_template("health/_breakers.html", **every.page()))
+    return pulse.just_read(render_template("health/_breakers.html", **every.page()))
 
 
 @health.get("/health/breakers/one")
@@ -58,7 +60,9 @@ def breaker() -> str:
 @health.get("/_f/health/breakers/one")
 def breaker_part() -> AnyResponse:
     """The same without its surroundings and its forms."""
-    return _part(render_template("health/_breaker.html", **one_breaker.one(request.args.get("name", ""))))
+    return pulse.just_read(
+        render_template("health/_breaker.html", **one_breaker.one(request.args.get("name", "")))
+    )
 
 
 @health.get("/health/bulkheads")
@@ -72,7 +76,7 @@ def bulkheads() -> AnyResponse | str:
 @health.get("/_f/health/bulkheads")
 def bulkheads_part() -> AnyResponse:
     """The same without its surroundings."""
-    return _part(render_template("health/_bulkheads.html", **rooms.page()))
+    return pulse.just_read(render_template("health/_bulkheads.html", **rooms.page()))
 
 
 @health.get("/health/workers")
@@ -86,23 +90,9 @@ def workers() -> AnyResponse | str:
 @health.get("/_f/health/workers")
 def workers_part() -> AnyResponse:
     """The same without its surroundings."""
-    return _part(render_template("health/_workers.html", **crew.page()))
+    return pulse.just_read(render_template("health/_workers.html", **crew.page()))
 
 
 def _pulse() -> dict[str, Any]:
     """What a page says of its age: what it shows was read within the last second."""
-    return {"every": pulse.EVERY, "pulse": _just_now()}
-
-
-def _just_now() -> pulse.Pulse:
-    shown = display.current()
-    return pulse.Pulse(shown.stamp(shown.now).short, "0.0")
-
-
-def _part(html: str) -> AnyResponse:
-    """The answer to a poll; whoever has it already gets 304. What it shows was read within the last second."""
-    if "HX-Request" not in request.headers:
-        abort(404)
-    response = Response(html)
-    response.set_etag(blake2s(html.encode(), digest_size=12).hexdigest())
-    return pulse.aged(response, _just_now()).make_conditional(request)
+    return {"every": pulse.EVERY, "pulse": pulse.just_now()}

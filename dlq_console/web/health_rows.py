@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from flask import url_for
 from flask_babel import gettext
 
 from dlq_console.health.values import AccountHealth, Word
-from dlq_console.web import display, health_words
+from dlq_console.web import display, health_trends, health_words
 from dlq_console.web.health_seen import Seen
+from dlq_console.web.health_trends import Trend
 from dlq_console.web.lists import with_query
 from dlq_console.web.words import Look
 
@@ -52,6 +53,7 @@ class Row:
     waiting: str
     slots: str
     drains: str
+    trend: Trend | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,9 @@ def rows(seen: Seen, asked: Asked) -> tuple[list[Row], int]:
     """The rows of a page, and how many accounts match in all."""
     found = matching(seen.health.accounts, asked)
     start = (asked.page - 1) * PER_PAGE
-    return [row(account, seen) for account in found[start : start + PER_PAGE]], len(found)
+    shown = found[start : start + PER_PAGE]
+    known = health_trends.trends([one.account for one in shown])
+    return [replace(row(one, seen), trend=known.get(one.account)) for one in shown], len(found)
 
 
 def matching(accounts: Sequence[AccountHealth], asked: Asked) -> Sequence[AccountHealth]:

@@ -30,6 +30,7 @@ _PLACES = (
     ("triage.events", lazy_gettext("All events"), Permission.VIEW),
     ("bulk.index", lazy_gettext("Bulk runs"), Permission.VIEW),
     (HEALTH, lazy_gettext("Health"), Permission.VIEW),
+    ("alerts.index", lazy_gettext("Alerts"), Permission.VIEW),
     ("work.index", lazy_gettext("My work"), Permission.VIEW),
     ("views.index", lazy_gettext("Views"), Permission.VIEW),
     ("audit.index", lazy_gettext("Audit"), Permission.AUDIT),

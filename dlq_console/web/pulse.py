@@ -80,6 +80,14 @@ def look_now() -> Seen:
     return seen
 
 
+def by_the_database() -> None:
+    """Tell times of this request as of the database's clock, as far as that is known: this host's may be wrong."""
+    try:
+        look_now()
+    except StoreUnavailable:
+        return
+
+
 def pulse(seen: Seen) -> Pulse:
     """How old that is."""
     health, shown = seen.health, display.current()
@@ -109,6 +117,21 @@ def answer(seen: Seen, view: str, render: Callable[[], str]) -> AnyResponse:
         response = Response(_rendered(name, render))
     response.set_etag(name)
     return aged(response, pulse(seen))
+
+
+def just_now() -> Pulse:
+    """Of a page that shows what was read within the last second."""
+    shown = display.current()
+    return Pulse(shown.stamp(shown.now).short, "0.0")
+
+
+def just_read(html: str) -> AnyResponse:
+    """The answer to a poll that shows such things; whoever has it already gets 304."""
+    if "HX-Request" not in request.headers:
+        abort(404)
+    response = Response(html)
+    response.set_etag(blake2s(html.encode(), digest_size=12).hexdigest())
+    return aged(response, just_now()).make_conditional(request)
 
 
 def aged(response: Response, told: Pulse) -> Response:

@@ -75,7 +75,8 @@ def _same(found: list[tuple[Hit, EventSummary]], text: str) -> list[tuple[str, s
     kept = fields.read(store(), [hit.event_id for hit, _ in found])
     for hit, event in found:
         if hit.path == "entity_id":
-            flt = EventFilter(entity=asked)
+            # As it is kept, which may be in another case.
+            flt = EventFilter(entity=event.entity_id)
         elif hit.path in ("id", "idempotency_key"):
             continue
         else:

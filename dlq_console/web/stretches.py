@@ -18,9 +18,9 @@ def asked() -> tuple[str, int]:
     return name, int(start)
 
 
-def turns(address: Callable[[int], str], start: int, number: int) -> dict[str, str]:
+def turns(address: Callable[[int], str], start: int, number: int, *, rows: int = PER_PAGE) -> dict[str, str]:
     """Where the rows before and behind those from `start` on are, of so many; empty where there are none."""
     return {
-        "newer": address(max(0, start - PER_PAGE)) if start else "",
-        "older": address(start + PER_PAGE) if number > start + PER_PAGE else "",
+        "newer": address(max(0, start - rows)) if start else "",
+        "older": address(start + rows) if number > start + rows else "",
     }

@@ -9,11 +9,12 @@ from urllib.parse import urlencode
 from flask import url_for
 from flask_babel import lazy_gettext
 
+from dlq_console.hub.bulk import MOST_CHOSEN
 from dlq_console.store import people
 from dlq_console.store.filters import PAYLOAD, EventFilter
 from dlq_console.store.people import Permission
 from dlq_console.store.queries import EventLine, Page
-from dlq_console.web import chips, further, news, tabs
+from dlq_console.web import chips, further, news, picked, tabs
 from dlq_console.web.asking import DEAD_LETTERS, EVENTS
 from dlq_console.web.auth import person
 from dlq_console.web.beside import beside, columns_of
@@ -96,7 +97,8 @@ def _around(name: str, flt: EventFilter, page: Page[EventLine]) -> dict[str, Any
     return {
         "news": news.watch(name, flt, page.items),
         "filter_in_words": chips.in_words(flt),
-        "filter_key": urlencode(flt.query(sort="")),
+        "selection_key": picked.key_of(name, flt),
+        "most_chosen": MOST_CHOSEN,
         "may_share": people.may(person(), Permission.SHARE_VIEW),
         "exports": exports,
         "snoozed_address": page_address(url_for(PAGES[name]), replace(flt, snoozed="only")),

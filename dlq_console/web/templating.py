@@ -12,11 +12,13 @@ from dlq_console.store.queries import Count
 from dlq_console.store.states import Status
 from dlq_console.web import display, words
 from dlq_console.web.acts_told import act_told
-from dlq_console.web.bulk_desk import done as bulk_done
+from dlq_console.web.alerts_seen import open_alerts
+from dlq_console.web.bulk_undo import told as bulk_told
 from dlq_console.web.desk import snooze_choices
 from dlq_console.web.health_rows import account_address
 from dlq_console.web.hub import store
 from dlq_console.web.i18n import language_tag
+from dlq_console.web.picked import over as picked_over
 from dlq_console.web.places import health_look, health_places, places
 from dlq_console.web.things import headline, thing
 from dlq_console.web.work import my_count
@@ -28,8 +30,10 @@ def install(app: Flask) -> None:
         display=LocalProxy(display.current),
         language_tag=language_tag,
         act_told=act_told,
-        bulk_done=bulk_done,
+        bulk_told=bulk_told,
         my_count=my_count,
+        open_alerts=open_alerts,
+        picked_over=picked_over,
         snooze_choices=snooze_choices,
         role_word=words.role_word,
         class_word=words.class_word,

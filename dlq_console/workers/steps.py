@@ -14,6 +14,7 @@ from dlq_console.hub.execution import run_claimed
 from dlq_console.store import alerts as kept_alerts
 from dlq_console.store import (
     claims,
+    closings,
     coarsening,
     dispatching,
     field_filling,
@@ -151,8 +152,8 @@ def coarsen(hub: HubCore) -> int:
 
 
 def prune_figures(hub: HubCore) -> int:
-    """Delete minutes, hours and days that have been kept long enough. Returns how many rows."""
-    return coarsening.prune(hub.store)
+    """Delete minutes, hours, days and closings that have been kept long enough. Returns how many rows."""
+    return coarsening.prune(hub.store) + _in_chunks(lambda: closings.forget(hub.store), closings.CHUNK)
 
 
 def add_up(hub: HubCore) -> int:

@@ -16,7 +16,6 @@
   // htmx names the element an event is sent to; this is the one that asked.
   const askedBy = (event) => event.detail.requestConfig.elt;
   const follows = (element) => element.hasAttribute("data-follows");
-  const everyFollower = () => document.querySelectorAll("[data-follows]");
 
   // Problems
 
@@ -65,7 +64,7 @@
   });
 
   document.addEventListener("visibilitychange", () => {
-    if (!document.hidden) everyFollower().forEach((element) => htmx.trigger(element, "look"));
+    if (!document.hidden) document.querySelectorAll("[data-follows]").forEach((one) => htmx.trigger(one, "look"));
   });
 
   document.addEventListener("announce", (event) => {
@@ -151,7 +150,5 @@
   );
 
   // A page from the browser's memory may show what is over, to somebody who has logged out.
-  window.addEventListener("pageshow", (event) => {
-    if (event.persisted) window.location.reload();
-  });
+  window.addEventListener("pageshow", ({ persisted }) => persisted && window.location.reload());
 })();

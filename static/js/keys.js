@@ -28,10 +28,7 @@
 
   const writes = (element) => element.closest("input:not([type=checkbox]), textarea, select, [contenteditable]");
 
-  const areOff = document.body.dataset.keys === "off";
-
   document.addEventListener("keydown", (event) => {
-    if (areOff) return;
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (document.querySelector("dialog[open]") || writes(event.target)) return;
     const act = acts[event.key];

@@ -3,32 +3,37 @@
 
 (() => {
   const KEY = "dlq-console-typed";
-  const fields = "textarea[id], input[id]:not([type]), input[id][type=text]";
+  const fields = ":is(textarea, input:not([type]), input[type=text], input[type=datetime-local])[id]";
   const follows = (event) => event.detail.requestConfig.elt.hasAttribute("data-follows");
 
-  const store = (path, values) => window.sessionStorage.setItem(KEY, JSON.stringify({ path, values }));
+  // What was typed, by the selector of its field; `path` is the page that it is on.
+  function store(path, typed) {
+    if (typed.length) window.sessionStorage.setItem(KEY, JSON.stringify({ path, typed }));
+  }
 
   function keep() {
     const typed = [...document.querySelectorAll(fields)].filter((field) => field.value !== field.defaultValue);
-    if (!typed.length) return;
-    store(window.location.pathname, Object.fromEntries(typed.map((field) => [field.id, field.value])));
+    store(window.location.pathname, typed.map(({ id, value }) => [`#${CSS.escape(id)}`, value]));
   }
 
   // The page that says that the session has ended holds what a plain form had brought.
+  const told = [...document.querySelectorAll("textarea[data-form]")];
+
   function take() {
-    const typed = [...document.querySelectorAll("textarea[data-page]")];
-    if (!typed.length) return;
-    const { pathname } = new URL(typed[0].dataset.page, window.location);
-    store(pathname, Object.fromEntries(typed.map((field) => [field.dataset.name, field.value])));
+    const { pathname } = new URL(told[0].dataset.page, window.location);
+    const sends = (to) => `form:is([action="${to}"], :has([formaction="${to}"]))`;
+    const place = ({ form, name }) => `${sends(CSS.escape(form))} [name="${name}"]`;
+    store(pathname, told.map(({ dataset, value }) => [place(dataset), value]));
   }
 
   function giveBack() {
     const kept = JSON.parse(window.sessionStorage.getItem(KEY) ?? "null");
-    if (kept?.path !== window.location.pathname || document.querySelector("textarea[data-page]")) return;
+    if (kept?.path !== window.location.pathname) return;
     window.sessionStorage.removeItem(KEY);
-    for (const [id, value] of Object.entries(kept.values)) {
-      const field = document.getElementById(id) ?? document.querySelector(`main textarea[name="${id}"]`);
-      if (!field) continue;
+    for (const [place, value] of kept.typed) {
+      const [field, another] = document.querySelectorAll(place);
+      // Of several forms of a kind nobody could say which one it was.
+      if (!field || another) continue;
       field.value = value;
       const sheet = field.closest("details");
       if (sheet) sheet.open = true;
@@ -42,6 +47,6 @@
     else keep();
   });
 
-  giveBack();
-  take();
+  if (told.length) take();
+  else giveBack();
 })();

@@ -6,20 +6,22 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from random import Random
 from typing import Any
 
+from dlq_console.clock import utc_now
 from dlq_console.demo import data
 from dlq_console.errors import TransientError
 from dlq_console.health.values import Word
-from dlq_console.hub import bulk_progress, embed_tokens
+from dlq_console.hub import alerting, bulk_progress, embed_tokens
 from dlq_console.hub.policy import Policy
 from dlq_console.resilience import BulkheadConfig, CircuitBreakerConfig
 from dlq_console.store import claims, embeds, groups, leases, presence, scopes
 from dlq_console.store.filters import EventFilter
 from dlq_console.workers.steps import take_snapshot
+from tests.web import alerted
 from tests.web.desk import SECRET_KEY, Desk
 from tests.web.refusals import OMIE, refusal
 from tests.web.standing import account, blocked, look
@@ -210,3 +212,20 @@ def circuits(desk: Desk) -> None:
 
 def _fail() -> None:
     raise ServiceError
+
+
+def alerts(desk: Desk) -> None:
+    """Notices that stand and that are over, told in every way there is, and a rule that is snoozed."""
+    store, both = desk.hub.store, ("webhook", "mail")
+    alerted.look(desk)
+    over = alerted.find(store, "lag_p95", "filial-sp", value=480, level="page", to=both)
+    alerted.find(store, "dead_letters", "filial-sp", value=13, to=both)
+    alerted.brought(store, "webhook")
+    alerted.bring(desk)
+    alerted.close(store, *over)
+    alerted.snooze(desk, "lane_stopped")
+    alerted.find(store, "breaker_open", "filial-pe", value=1, level="page", to=both)
+    alerted.find(store, "lane_stopped", "filial-sp", value=2, level="page", to=())
+    until = {"until": (utc_now() + timedelta(minutes=40)).isoformat(), "reason": "Consumo indevido"}
+    alerted.find(store, "provider_block", "filial-rj", value=20, figures=until)
+    alerting.test_channel(store, "webhook", {"title": "x", "text": "x"}, actor=WHO)

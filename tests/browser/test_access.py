@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 from dlq_console.errors import TransientError
 from dlq_console.hub.policy import Policy
 from dlq_console.store import groups
+from tests.browser import album_scenes
 from tests.browser.site import OpenPage, Site
 from tests.web.refusals import refusal
 
@@ -63,6 +64,7 @@ def _fill(site: Site) -> list[str]:
     desk.hub.tag(unknown, ["urgente"], actor="joana")
     desk.hub.add_note(unknown, "liguei para o contador", actor="joana")
     beside = _with_surroundings(site)
+    album_scenes.alerts(desk)
     events = [f"/events/{event_id}" for event_id in (dead, failed, again, done, waiting, unknown, beside)]
     groups.sample(desk.hub.store)
     causes = ["/groups", "/groups?q=cliente", f"/groups/{desk.hub.get(dead).fingerprint}"]
@@ -84,6 +86,8 @@ def _fill(site: Site) -> list[str]:
         f"/events/{beside}/edit",
         "/work",
         "/audit",
+        "/alerts",
+        "/alerts?rule=oldest_due",
         f"/rules?event={unknown}",
         "/settings/preferences",
         "/events?since=4h&entity=none",

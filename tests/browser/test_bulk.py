@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import threading
+from typing import Any
+
 import pytest
 from playwright.sync_api import Page, expect
 
 from dlq_console.hub import bulk_progress
+from dlq_console.store.bulk import previews
+from dlq_console.web import bulk_preview
 from tests.browser.site import OpenPage, Site
 from tests.browser.test_access import violations
+from tests.store.filling import fill
 
 LOOK = "document.getElementById('bulk-progress').dispatchEvent(new Event('look'))"
 
@@ -15,6 +21,22 @@ LOOK = "document.getElementById('bulk-progress').dispatchEvent(new Event('look')
 def _fill(site: Site) -> None:
     for number in range(12):
         site.desk.dead(str(number), account=("filial-sp", "filial-rj")[number % 2])
+
+
+def _many(site: Site, monkeypatch: pytest.MonkeyPatch, number: int = 130) -> None:
+    """More dead letters than a first look counts."""
+    monkeypatch.setattr(previews, "LOOK", 40)
+    monkeypatch.setattr(previews, "CAP", 120)
+    fill(
+        site.desk.hub.store,
+        [{"status": "dead", "account": ("filial-sp", "filial-rj")[one % 2]} for one in range(number)],
+    )
+
+
+def _preview(page: Page) -> None:
+    page.locator("tbody input[name=event]").first.check()
+    page.locator("#pick-all").check()
+    page.locator("#pick button[value=discard]").click()
 
 
 def _no_sideways(page: Page, width: int) -> None:
@@ -91,3 +113,59 @@ def test_a_run_is_begun_and_cancelled_without_script(site: Site, open_page: Open
     page.get_by_role("button", name="Cancel the run").click()
     expect(page.locator("#standing")).to_contain_text("maria has cancelled it; 2 were not let go")
     assert site.desk.hub.bulk.get(1).state == "cancelled"
+
+
+@pytest.mark.parametrize(("language", "theme", "width"), [("en-US", "light", 1280), ("pt-BR", "dark", 360)])
+def test_a_large_selection_is_counted_to_the_end_while_somebody_writes_why(
+    site: Site,
+    open_page: OpenPage,
+    monkeypatch: pytest.MonkeyPatch,
+    language: str,
+    theme: str,
+    width: int,
+) -> None:
+    _many(site, monkeypatch)
+    may_count = threading.Event()
+    look = bulk_preview.look
+
+    def patient(*selection: Any, exact: bool = False, token: str | None = None) -> Any:
+        if exact:
+            may_count.wait(10)
+        return look(*selection, exact=exact, token=token)
+
+    monkeypatch.setattr(bulk_preview, "look", patient)
+    page = open_page("/dead-letters", language=language, theme=theme, width=width)
+    _preview(page)
+    heading = page.get_by_role("heading", level=1)
+    expect(heading).to_contain_text("120+")
+    page.locator("#note").type("ordered ")
+    may_count.set()
+    expect(heading).to_contain_text("130")
+    page.locator("#note").type("twice")
+    expect(page.locator("#note")).to_have_value("ordered twice")
+    expect(page.locator("#begin")).to_contain_text("130")
+    expect(page.locator("#preview-figures dd").first).to_have_text("130")
+    assert violations(page) == []
+    _no_sideways(page, width)
+    page.locator("#typed").fill("130")
+    page.locator("#begin").click()
+    expect(page).to_have_url(f"{site.address}/bulk/1")
+    run = site.desk.hub.bulk.get(1)
+    assert (run.expected, run.note) == (130, "ordered twice")
+
+
+def test_without_script_a_large_selection_is_counted_to_the_end_by_a_button(
+    site: Site, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _many(site, monkeypatch)
+    page = open_page("/dead-letters", script=False)
+    _preview(page)
+    heading = page.get_by_role("heading", level=1)
+    expect(heading).to_contain_text("120+")
+    page.locator("button[name=exact]").click()
+    expect(heading).to_contain_text("130")
+    # Enter in a field begins the run; it never counts once more.
+    page.locator("#note").fill("ordered twice")
+    page.locator("#typed").fill("130")
+    page.locator("#typed").press("Enter")
+    expect(page).to_have_url(f"{site.address}/bulk/1")

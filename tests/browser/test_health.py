@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from playwright.sync_api import Page, expect
 
-from dlq_console.health.values import AccountHealth, Closing, Counts, Why, Word
+from dlq_console.health.values import AccountHealth, Closing, Counts, Drain, Why, Word
 from dlq_console.web import pulse
 from tests.browser.site import OpenPage, Site
 from tests.web.health_written import account, blocked, nobody_looked_for, stand
@@ -100,6 +100,43 @@ def test_nothing_is_swapped_that_has_not_changed_or_that_somebody_is_in_and_a_pa
     page.on("request", lambda request: asked.append(request.url))
     page.wait_for_timeout(1_200)
     assert asked == []
+
+
+@pytest.mark.parametrize("language", ["en-US", "pt-BR"])
+def test_worst_account_cause_and_end_are_seen_without_scrolling_with_twelve_accounts_in_trouble(
+    site: Site, open_page: OpenPage, language: str
+) -> None:
+    now = datetime.now(UTC)
+    worst = account(
+        "filial-" + 100 * "x", Word.DOWN, Why.CIRCUIT,
+        closing=Closing(cause="circuit", until=now + timedelta(minutes=2)),
+        counts=Counts(paused=900, dead=4, oldest_due_at=now - timedelta(hours=2)),
+        drain=Drain(seconds=5_400, bound="door"), circuit="open",
+    )  # fmt: skip
+    stand(
+        site.desk.hub.store, worst, *(blocked(f"filial-{number:02}") for number in range(11)), account("fine")
+    )
+    page = open_page("/health", language=language, width=1366)
+    page.set_viewport_size({"width": 1366, "height": 768})
+    page.wait_for_load_state()
+    answer = page.locator("#answer")
+    expect(answer).to_contain_text(worst.account)
+    first = page.locator(".standings tbody tr").first
+    expect(first).to_contain_text("down" if language == "en-US" else "parada")
+    ends = first.locator("td.w-drains")
+    expect(ends).not_to_have_text("–")
+    for part in (answer, first, ends, first.locator("td.w-why"), first.locator("td.w-dead")):
+        box = part.bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 1366
+        assert box["y"] + box["height"] <= 768
+    seen = [
+        row
+        for row in page.locator(".standings tbody tr").all()
+        if (box := row.bounding_box()) and box["y"] + box["height"] <= 768
+    ]
+    assert len(seen) >= 8, "and most of the others"
 
 
 def _poll(page: Page) -> None:

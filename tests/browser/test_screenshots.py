@@ -140,6 +140,10 @@ def _addresses(site: Site, morning: Morning) -> Iterator[tuple[str, str]]:
     yield "breaker-held", "/health/breakers/one?name=filial-pe"
     yield "bulkheads", "/health/bulkheads"
     yield "workers", "/health/workers"
+    yield "alerts-none", "/alerts"
+    album_scenes.alerts(site.desk)
+    yield "alerts", "/alerts"
+    yield "alerts-snooze", "/alerts?rule=oldest_due"
     keep_examined(site.desk.hub)
     yield "doctor", "/health/doctor"
     yield "preferences", "/settings/preferences"

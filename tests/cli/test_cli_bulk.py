@@ -103,6 +103,17 @@ def test_without_a_secret_key_a_dry_run_says_that_there_is_no_token(run: Command
     assert "set DLQ_SECRET_KEY" in run.succeed("bulk", "start", "reprocess", "--all", "--dry-run").output
 
 
+def test_a_run_begins_only_over_as_many_as_are_expected(run: CommandLine) -> None:
+    dead_letters(run, 3).close()
+    begin = ("bulk", "start", "reprocess", "--account", "filial-sp")
+    tried = run.succeed(*begin, "--dry-run", "--exact", "--json").json
+    assert (tried["count"], tried["looked"]) == (3, 3)
+    refused = run(*begin, "--expect", 2)
+    assert (refused.status, "there are 3 events, not 2; nothing was begun" in refused.sentence) == (1, True)
+    assert run(*begin, "--expect", "-1").status == 2
+    assert run.succeed(*begin, "--expect", 3).output == "Bulk run 1 has begun: bulk status 1\n"
+
+
 def test_items_of_a_run_are_listed_by_pages_and_written_as_a_table(both: CommandLine) -> None:
     hub = dead_letters(both, 3)
     hub.discard(2, actor="ana", note="double")

@@ -60,6 +60,27 @@ def test_an_address_is_printed_once_last_on_its_line_and_a_frame_is_listed_until
     store.engines.dispose()
 
 
+def test_an_address_is_replaced_and_a_frame_paused_resumed_and_renewed(line: CommandLine) -> None:
+    line.succeed("embeds", "add", "Portal", "--origin", PAGE)
+    said = line.succeed("embeds", "rotate", "Portal").output
+    assert embed_tokens.read(KEY, said.splitlines()[-1].rpartition("/")[2]) == (1, 2)
+    assert line.succeed("embeds", "pause", "Portal").output == "The frame Portal is paused.\n"
+    assert line("embeds", "pause", "Portal").sentence == "The frame Portal is paused already."
+    assert line.succeed("embeds", "resume", "Portal").output == "The frame Portal can be seen again.\n"
+    assert line("embeds", "resume", "Portal").sentence == "The frame Portal is not paused."
+    said = line.succeed("embeds", "renew", "Portal", "--expires", "400").output
+    assert said == "The frame Portal can be seen for 400 days from now.\n"
+    (item,) = line.succeed("embeds", "list", "--json").json["items"]
+    assert (item["state"], item["version"]) == ("active", 2)
+    line.succeed("embeds", "revoke", "Portal")
+    for act in ("pause", "resume", "renew", "rotate"):
+        refused = line("embeds", act, "Portal")
+        assert (refused.status, refused.sentence) == (
+            1,
+            "The frame Portal is revoked, for good; add another one.",
+        )
+
+
 def test_a_frame_for_no_page_must_be_meant_and_says_so(run: CommandLine) -> None:
     run.settings["DLQ_SECRET_KEY"] = KEY
     refused = run("embeds", "add", "Portal")
@@ -85,6 +106,8 @@ def test_a_frame_for_no_page_must_be_meant_and_says_so(run: CommandLine) -> None
         (("add", "Portal", "--origin", PAGE, "--detail", "x"), 2, "Invalid value for '--detail'"),
         (("add", "a\nb", "--origin", PAGE), 2, "name: use 1 to 60 printable characters."),
         (("revoke", "Nobody"), 1, "There is no frame Nobody."),
+        (("rotate", "Nobody"), 1, "There is no frame Nobody."),
+        (("renew", "Nobody", "--expires", "0"), 2, "Invalid value for '--expires'"),
     ],
 )
 def test_what_cannot_be_used_is_told_in_one_sentence(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
-from dlq_console import Hub, PayloadRefused
+from dlq_console import ActionNotAllowed, Hub, PayloadRefused
 from dlq_console.clock import utc_now
 from dlq_console.hub import selection_tokens
 from dlq_console.hub.bulk import Preview
@@ -16,6 +17,7 @@ from dlq_console.settings import read_settings
 from dlq_console.store.bulk import previews
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.queries.routes import SCAN_LIMIT
+from dlq_console.store.time_limit import TookTooLong
 from tests.hub.line import EVERYTHING, Line
 from tests.store import filling
 
@@ -137,6 +139,106 @@ def test_it_says_so_too_where_rows_must_be_checked(line: Line) -> None:
     filling.dead(line.hub.store, SCAN_LIMIT, attempts=6, finished_at=utc_now() - timedelta(hours=1))
     nothing = preview(line, EventFilter(attempts="3"))
     assert (nothing.count.number, nothing.count.capped) == (0, True)
+
+
+def test_all_are_counted_and_grouped_where_that_is_asked_for(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(previews, "LOOK", 5)
+    monkeypatch.setattr(previews, "CAP", 7)
+    line.dead(range(4), account="filial-rj")
+    line.dead(range(5), account="filial-sp")
+    for flt in (EVERYTHING, EventFilter(account=("filial-rj", "filial-sp")), EventFilter(q="not registered")):
+        found = preview(line, flt, exact=True)
+        assert (found.count.number, found.count.capped, found.looked) == (9, False, 9)
+        assert [(part.name, part.number) for part in found.by_account] == [("filial-sp", 5), ("filial-rj", 4)]
+        assert [part.number for part in found.by_error] == [9]
+        assert len(found.sample) == 9
+
+
+def test_rows_that_must_be_checked_are_counted_to_the_end_too(line: Line) -> None:
+    store = line.hub.store
+    filling.dead(store, SCAN_LIMIT, attempts=6, finished_at=utc_now() - timedelta(hours=1))
+    filling.dead(store, 3, attempts=3, finished_at=utc_now() - timedelta(hours=2))
+    found = preview(line, EventFilter(attempts="3"), exact=True)
+    assert (found.count.number, found.count.capped) == (3, False)
+
+
+def test_counting_to_the_end_is_given_up_after_a_while(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(previews, "PATIENCE", 0.001)
+    filling.dead(line.hub.store, 3_000)
+    with pytest.raises(PayloadRefused, match="narrow the filter") as refused:
+        preview(line, exact=True)
+    assert refused.value.cause == "too_many"
+    assert preview(line).count.number == 3_000, "the connection is as it was"
+
+
+def test_a_preview_that_is_gone_on_with_keeps_its_moment(line: Line) -> None:
+    line.dead(range(3))
+    first = preview(line)
+    line.hub.clock.advance(1)
+    line.dead(["late"])
+    again = preview(line, None, exact=True, selection_token=first.selection_token)
+    assert again.count.number == 3
+    run = line.freeze(line.hub.bulk.start("reprocess", actor="maria", selection_token=again.selection_token))
+    assert (run.total, run.expected, run.drift) == (3, 3, 0)
+    with pytest.raises(PayloadRefused, match="made for something else"):
+        line.hub.bulk.preview("discard", actor="maria", selection_token=first.selection_token)
+
+
+def test_a_run_begins_only_over_as_many_as_the_caller_expects(line: Line) -> None:
+    ids = line.dead(range(3))
+    for wrong in (2, 4, 0):
+        for which in ({"flt": EVERYTHING}, {"ids": ids}):
+            with pytest.raises(ActionNotAllowed, match=f"there are 3 events, not {wrong}; nothing was begun"):
+                line.hub.bulk.start("reprocess", actor="maria", expected_count=wrong, **which)
+    for nonsense in (-1, True, "3"):
+        with pytest.raises(PayloadRefused, match="expected_count"):
+            line.hub.bulk.start("reprocess", EVERYTHING, actor="maria", expected_count=nonsense)  # type: ignore[arg-type]
+    assert line.hub.bulk.listed() == []
+    run = line.freeze(line.hub.bulk.start("reprocess", EVERYTHING, actor="maria", expected_count=3))
+    assert (run.expected, run.drift, run.state) == (3, 0, "running")
+
+
+def test_what_changes_between_the_start_and_the_frozen_selection_waits_for_a_person(line: Line) -> None:
+    ids = line.dead(range(3))
+    run_id = line.hub.bulk.start("reprocess", EVERYTHING, actor="maria", expected_count=3)
+    line.hub.discard(ids[0], actor="ana", note="no")
+    run = line.freeze(run_id)
+    assert (run.state, run.cause, run.drift) == ("paused", "drift", -1)
+
+
+def test_an_expected_number_is_that_of_the_token_and_sent_again_it_begins_nothing(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line.dead(range(3))
+    start = partial(line.hub.bulk.start, "reprocess", actor="maria")
+    token = preview(line).selection_token
+    with pytest.raises(ActionNotAllowed, match="there are 3 events, not 2"):
+        start(selection_token=token, expected_count=2)
+    monkeypatch.setattr(previews, "LOOK", 1)
+    monkeypatch.setattr(previews, "CAP", 2)
+    uncounted = preview(line).selection_token
+    for one in (token, uncounted):
+        run_id = start(selection_token=one, expected_count=3)
+        if one == token:
+            line.hub.bulk.cancel(run_id, actor="maria")
+            continue
+        line.registered = True
+        line.finish(run_id)
+        assert start(selection_token=one, expected_count=3) == run_id, "none of them is dead any more"
+
+
+def test_where_there_are_too_many_to_count_the_expected_number_is_looked_at_later(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gives_up(*_: object) -> int:
+        raise TookTooLong
+
+    monkeypatch.setattr(previews, "number_of", gives_up)
+    line.dead(range(3))
+    run = line.freeze(line.hub.bulk.start("reprocess", EVERYTHING, actor="maria", expected_count=4))
+    assert (run.state, run.cause, run.drift) == ("paused", "drift", -1)
 
 
 def test_accounts_of_others_are_not_counted(line: Line) -> None:

@@ -50,6 +50,9 @@ def test_preview_freeze_release_and_settling_read_only_what_they_name(
         monkeypatch.setattr(previews, "LOOK", 3)
         assert previews.facts(full, selection, Asked("tag", {"tags": ["urgent"]}, {})).count == facts.count
         previews.facts(full, selection, Asked("assign", {"to": "ana", "due": None, "reassign": False}, {}))
+        asked = Asked("reprocess", {}, {"kind-1": KindFacts(RULE, 60.0)})
+        assert previews.exact_facts(full, selection, asked).count == facts.count
+        assert previews.number_of(full, selection) == facts.count.number
     assert facts.count.number > 0
     check(full, sent)
     run_id = runs.insert(full, selection, VALUES)

@@ -47,6 +47,20 @@ def test_a_code_is_found_in_either_case(store: Store) -> None:
     assert find(store, "Abc-1") == [Hit(second, "code"), Hit(first, "code")]
 
 
+@pytest.mark.parametrize("typed", ["abc-77/ü", "ABC-77/Ü", "aBc-77/ü", "#abc-77/u\u0308"])
+def test_a_number_is_found_in_capitals_and_in_small_letters(store: Store, typed: str) -> None:
+    capitals, small = fill(
+        store, [{"status": "dead", "entity_id": "ABC-77/Ü"}, {"status": "done", "entity_id": "abc-77/ü"}]
+    )
+    assert find(store, typed) == [Hit(small, "entity_id"), Hit(capitals, "entity_id")]
+
+
+def test_a_number_that_mixes_capitals_and_small_letters_is_found_as_it_is(store: Store) -> None:
+    (mixed,) = fill(store, [{"status": "dead", "entity_id": "Abc-77"}])
+    assert find(store, "Abc-77") == [Hit(mixed, "entity_id")]
+    assert find(store, "abc-77") == []
+
+
 def test_an_event_that_is_found_in_several_ways_is_told_once(store: Store) -> None:
     columns(store, Order="number", Reference="reference")
     (event_id,) = fill(store, [{"status": "dead", "entity_id": "8841"}])

@@ -32,6 +32,7 @@ TABLES = {
     "kind",
     "scope",
     "scope_change",
+    "scope_closing",
     "error_cause",
     "error_group",
     "shared",
@@ -350,3 +351,23 @@ def test_hot_tables_are_vacuumed_early(postgres_server: PostgresServer) -> None:
     small = ("scope", "worker", "step", "shared", "snapshot")
     assert [found[name] for name in small] == [SMALL_STORAGE] * len(small)
     assert {name for name, options in found.items() if options} == {"event", "attempt", *small}
+
+
+def test_what_keeps_a_door_closed_during_the_upgrade_is_on_record_after_it(empty_url: str) -> None:
+    migrate.upgrade(empty_url, to="0004")
+    store = Store(empty_url)
+    fill = """
+INSERT INTO {scope} (type, name, account, closed_since, provider_until, provider_reason, paused_at, pause_note, pause_cause,
+    created_at, updated_at)
+VALUES ('account', 'a', 'a', {now} - {interval[60]}, {now} + {interval[60]}, 'busy', NULL, NULL, NULL, {now}, {now}),
+    ('account', 'b', 'b', {now}, NULL, NULL, {now} - {interval[30]}, '401', 'auth', {now}, {now}),
+    ('account', 'c', 'c', NULL, NULL, NULL, NULL, NULL, NULL, {now}, {now})
+"""
+    with store.write() as connection:
+        connection.execute(store.statement(fill))
+    migrate.upgrade(empty_url)
+    found = {row["name"]: row for row in rows(store, "scope_closing")}
+    told = {name: (row["cause"], row["reason"], row["until_at"] is None) for name, row in found.items()}
+    assert told == {"a": ("provider", "busy", False), "b": ("auth", "401", True)}
+    assert (found["a"]["until_at"] - found["a"]["began_at"]).total_seconds() == 120
+    store.engines.dispose()

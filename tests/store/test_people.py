@@ -38,7 +38,7 @@ OPERATORS = {
     Permission.VIEW, Permission.REPROCESS, Permission.DISCARD, Permission.SKIP_LANE, Permission.ENQUEUE,
     Permission.PAUSE_ACCOUNT, Permission.RESUME_ACCOUNT, Permission.FORCE_BREAKER, Permission.DECIDE_NODE,
     Permission.RESTORE, Permission.CANCEL_SEND, Permission.PRECHECK, Permission.ASSIGN, Permission.TAG,
-    Permission.NOTE, Permission.SNOOZE, Permission.SHARE_VIEW, Permission.BULK, Permission.AUDIT, Permission.DOCTOR,
+    Permission.NOTE, Permission.SNOOZE, Permission.SNOOZE_ALERT, Permission.TEST_ALERT, Permission.SHARE_VIEW, Permission.BULK, Permission.AUDIT, Permission.DOCTOR,
 }  # fmt: skip
 
 

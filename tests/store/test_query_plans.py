@@ -192,7 +192,7 @@ def test_few_events_are_looked_up_one_by_one(
 
 
 @pytest.mark.parametrize("accounts", [None, MANY_ACCOUNTS], ids=["all accounts", "some accounts"])
-@pytest.mark.parametrize("text", ["N-3", "77", "#12"])
+@pytest.mark.parametrize("text", ["N-3", "77", "#12", "n-3", "aBc-7"])
 def test_the_search_for_a_number_reads_indexes_alone(
     full: Store, text: str, accounts: tuple[str, ...] | None
 ) -> None:

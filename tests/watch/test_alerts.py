@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -13,6 +14,9 @@ import pytest
 
 from dlq_console import Event, Hub, Policy
 from dlq_console.errors import ConfigurationError, PermanentError
+from dlq_console.health import alert_words
+from dlq_console.health.alert_speech import speech
+from dlq_console.health.alert_values import When
 from dlq_console.hub import alerting
 from dlq_console.settings import read_settings
 from dlq_console.store import queries
@@ -29,7 +33,7 @@ class Channel:
 
     def __init__(self) -> None:
         self.taken: list[dict[str, Any]] = []
-        self.fails = False
+        self.fails, self.code = False, 503
         channel = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -37,7 +41,7 @@ class Channel:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 if not channel.fails:
                     channel.taken.append(json.loads(body))
-                self.send_response(503 if channel.fails else 200)
+                self.send_response(channel.code if channel.fails else 200)
                 self.end_headers()
 
             def log_message(self, *_: Any) -> None:
@@ -176,6 +180,14 @@ def test_a_paused_account_is_told_of_to_nobody(hub: Hub, channel: Channel) -> No
         ('[[rule]]\nname = "a"\nwhen = "lag_p95"\n\n[[rule]]\nname = "a"\nwhen = "lag_p95"', "two rules named"),
         ('[[rule]]\nwhen = "lag_p95"', "name"),
         ('[[rule]]\nname = "a"\nwhen = "lag_p95"\nloud = true', "loud"),
+        ('[[rule]]\nname = "a"\nwhen = "lag_p95"\nlevel = "loud"', '"level" must be one of "page", "ticket"'),
+        ('[[rule]]\nname = "a"\nwhen = "lag_p95"\nat_least = 3', '"at_least" belongs to "dead_rate"'),
+        ('[[rule]]\nname = "a"\nwhen = "lag_p95"\nrepeat_hours = 0.5', "at least 1, or 0 for never"),
+        ('[[rule]]\nname = "a"\nwhen = "auth_failure"\nkind = "order.create"', '"kind"'),
+        ('[hours]\ndays = ["mon", "someday"]', "days"),
+        ('[hours]\nfrom = "eight"', "a time such as"),
+        ('[hours]\nfrom = "18:00"\nto = "08:00"', 'later than "from"'),
+        ('[hours]\nlunch = true', "lunch"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_the_file_is_one_sentence_with_its_place(
@@ -186,6 +198,54 @@ def test_a_mistake_in_the_file_is_one_sentence_with_its_place(
     with pytest.raises(ConfigurationError, match=r"alerts\.toml") as refused:
         alert_rules.read_rules(str(file), ["webhook"])
     assert sentence in refused.value.message
+
+
+def test_a_rule_may_hurry_more_than_usual_be_told_once_and_know_when_people_work(tmp_path: Path) -> None:
+    file = tmp_path / "alerts.toml"
+    file.write_text(
+        """
+        [hours]
+        days = ["sat", "mon"]
+        from = "07:30"
+
+        [[rule]]
+        name = "money"
+        when = "dead_grows"
+        over = 0
+        level = "page"
+        repeat_hours = 0
+
+        [[rule]]
+        name = "refused"
+        when = "dead_rate"
+        kind = "order.create"
+        at_least = 20
+        level = "ticket"
+        """
+    )
+    found = alert_rules.read_rules(str(file), ["mail"])
+    money, refused = found.rules
+    assert (money.level, money.repeat_hours, money.over) == ("page", 0, 0)
+    assert (refused.level, refused.repeat_hours, refused.at_least, refused.over) == ("ticket", 4, 20, 5)
+    assert (found.hours.days, found.hours.begin, found.hours.end) == ((0, 5), time(7, 30), time(18))
+
+
+@pytest.mark.parametrize("when", [when for when in When if when is not When.SOURCE_DEPTH])
+def test_every_rule_has_its_sentence_and_its_page_in_both_languages(when: When) -> None:
+    for account, fingerprint in (("filial-sp", "a" * 32), (None, None)):
+        found = {"account": account, "fingerprint": fingerprint}
+        texts = [
+            alert_words.sentence(when, account or "service:x", 7, found, speech(locale))
+            for locale in ("en", "pt_BR")
+        ]
+        assert texts[0] != texts[1]
+        for text in texts:
+            assert (account or "service:x") in text
+            assert "%" not in text.replace("7%", "")
+            assert text.endswith(".")
+        assert alert_words.link(when, "filial-sp", found).startswith(("/dead-letters", "/health", "/groups/"))
+    (usual,) = [rule for rule in alert_rules.read_rules("", ["mail"]).rules if rule.when is when]
+    assert usual.name == str(when)
 
 
 def test_the_rules_of_the_manual_are_understood(tmp_path: Path) -> None:

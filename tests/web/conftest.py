@@ -15,7 +15,14 @@ from tests.web.visitor import Visitor
 #: tested on both where the store is tested.
 ON_BOTH_ENGINES = frozenset(
     {
-        *("test_api", "test_api_acts", "test_api_desk", "test_api_nodes", "test_api_views"),
+        *(
+            "test_api",
+            "test_api_acts",
+            "test_api_alerts",
+            "test_api_desk",
+            "test_api_nodes",
+            "test_api_views",
+        ),
         *(
             "test_audit",
             "test_dead_letters",

@@ -535,6 +535,12 @@ def test_the_description_names_every_call_and_every_field(
     assert calls == {
         ("/api/v1/events", "get"),
         ("/api/v1/workers", "get"),
+        ("/api/v1/alerts", "get"),
+        ("/api/v1/alerts/rules", "get"),
+        ("/api/v1/alerts/rules/{rule}/snooze", "post"),
+        ("/api/v1/alerts/rules/{rule}/unsnooze", "post"),
+        ("/api/v1/alerts/channels", "get"),
+        ("/api/v1/alerts/test", "post"),
         ("/api/v1/events", "post"),
         ("/api/v1/events/{event_id}", "get"),
         ("/api/v1/events/{event_id}/reprocess", "post"),
@@ -572,6 +578,9 @@ def test_the_description_names_every_call_and_every_field(
         ("/api/v1/breakers/{name}/force-open", "post"),
         ("/api/v1/breakers/{name}/force-closed", "post"),
         ("/api/v1/breakers/{name}/reset", "post"),
+        ("/api/v1/embeds", "get"),
+        ("/api/v1/embeds", "post"),
+        ("/api/v1/embeds/{embed_id}/{act}", "post"),
         ("/api/v1/nodes", "get"),
         ("/api/v1/nodes/decide", "post"),
     }

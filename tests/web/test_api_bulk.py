@@ -9,7 +9,9 @@ import pytest
 from flask.testing import FlaskClient
 
 from dlq_console.hub import bulk_progress
+from dlq_console.store.bulk import previews
 from dlq_console.web.api import bulk_schemas
+from tests.store import filling
 from tests.web.desk import Desk
 from tests.web.test_api import Program, ci, client, problem, program
 
@@ -110,6 +112,39 @@ def test_a_start_that_is_sent_twice_begins_one_run(desk: Desk, ci: Program) -> N
     token = ci.post("/bulk", WHY | {"filter": {}, "dry_run": True}).get_json()["selection_token"]
     body = WHY | {"selection_token": token}
     assert ci.post("/bulk", body).get_json() == ci.post("/bulk", body).get_json()
+
+
+def test_an_exact_dry_run_counts_all_and_goes_on_with_the_first_one(
+    desk: Desk, ci: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(previews, "LOOK", 2)
+    monkeypatch.setattr(previews, "CAP", 3)
+    for number in range(5):
+        desk.dead(str(number))
+    tried = ci.post("/bulk", WHY | {"filter": {}, "dry_run": True}).get_json()
+    assert (tried["count"], tried["count_capped"], tried["looked"]) == (3, True, 2)
+    body = WHY | {"selection_token": tried["selection_token"], "dry_run": True, "exact": True}
+    exact = ci.post("/bulk", body).get_json()
+    assert (exact["count"], exact["count_capped"], exact["looked"]) == (5, False, 5)
+    assert [part["number"] for part in exact["by_kind"]] == [5]
+    monkeypatch.setattr(previews, "PATIENCE", 0)
+    filling.dead(desk.hub.store, 3_000)
+    late = problem(ci.post("/bulk", WHY | {"filter": {}, "dry_run": True, "exact": True}), 422)
+    assert "narrow the filter" in late["detail"]
+
+
+def test_a_run_over_another_number_than_expected_is_a_conflict(desk: Desk, ci: Program) -> None:
+    for number in range(3):
+        desk.dead(str(number))
+    body = WHY | {"filter": {"kind": "order.create"}}
+    refused = problem(ci.post("/bulk", body | {"expected_count": 4}), 409)
+    assert refused["detail"].startswith("expected_count: there are 3 events, not 4; nothing was begun.")
+    for nonsense in (-1, "3", True):
+        problem(ci.post("/bulk", body | {"expected_count": nonsense}), 400)
+    assert ci.get("/bulk").get_json()["items"] == []
+    begun = ci.post("/bulk", body | {"expected_count": 3})
+    assert begun.status_code == 202
+    assert ci.get(f"/bulk/{begun.get_json()['id']}").get_json()["expected"] == 3
 
 
 def test_a_run_is_paused_resumed_and_cancelled(desk: Desk, ci: Program) -> None:

@@ -11,16 +11,18 @@ from flask import Flask
 
 from dlq_console.clock import utc_now
 from dlq_console.errors import StoreUnavailable
+from dlq_console.health.values import Counts
 from dlq_console.hub import services
 from dlq_console.hub.policy import Policy
 from dlq_console.resilience import BulkheadConfig, CircuitBreakerConfig
 from dlq_console.resilience.breaker import BREAKERS, BreakerRecord, CircuitState
 from dlq_console.resilience.state import Change
 from dlq_console.store.health_tables import BINS
-from dlq_console.web import looks
+from dlq_console.web import health_seen, looks
 from dlq_console.workers import steps
 from tests.store.filling import put
 from tests.web.desk import Desk
+from tests.web.health_written import account, stand
 from tests.web.test_doors import acts
 from tests.web.visitor import Tags, Visitor, path_of, read
 
@@ -80,8 +82,9 @@ def test_the_list_is_narrowed_by_name_and_by_state(served: Desk, maria: Visitor)
 
 
 def test_one_circuit_tells_what_it_measures_how_it_is_set_and_what_it_went_through(
-    served: Desk, maria: Visitor
+    served: Desk, maria: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(health_seen, "FRESH_FOR", 0.0)
     runs = {f"run{place}": 10 * (place == 3) for place in range(BINS)}
     bucket = utc_now().replace(second=0, microsecond=0) - timedelta(minutes=3)
     put(
@@ -97,6 +100,11 @@ def test_one_circuit_tells_what_it_measures_how_it_is_set_and_what_it_went_throu
         run_max_ms=250,
         **runs,
     )
+    put(
+        served.hub.store, "rollup", grain=1, account="filial-rj", kind="", bucket=bucket - timedelta(hours=2),
+        lost_closed_ms=90_000,
+    )  # fmt: skip
+    stand(served.hub.store, account("filial-rj", counts=Counts(paused=212)))
     text = read(maria.get("/health/breakers/one?name=filial-rj").text)
     for part in (
         "Failures in a row not counted while it is not closed",
@@ -105,6 +113,8 @@ def test_one_circuit_tells_what_it_measures_how_it_is_set_and_what_it_went_throu
         "Run time p50 / p95 / p99, last hour 0.2 s / 0.2 s / 0.2 s",
         "Failed or died, last hour 50% of 10 runs",
         "By the circuit none: events wait and spend no attempt",
+        "Events that wait behind its door now 212",
+        "Waited behind its door, last 24 h, all events together 1 min 30 s",
         "last 24 h opened 1 time, open for ",
         "Opens after 5 failures in a row",
         "Open for 2 min",

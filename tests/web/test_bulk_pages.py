@@ -18,6 +18,7 @@ from dlq_console.store import desk as marked
 from dlq_console.store import groups
 from dlq_console.store.bulk import previews
 from dlq_console.store.filters import EventFilter
+from dlq_console.store.queries.routes import SCAN_LIMIT
 from dlq_console.web import bulk, bulk_items
 from dlq_console.web.bulk_progress import LEAST, WIDTH, _widths
 from tests.store.filling import fill
@@ -404,10 +405,11 @@ def test_with_script_the_buttons_answer_in_place(desk: Desk, maria: Visitor) -> 
     assert "maria has paused it; nothing more is let go." in read(answer.text)
     assert "<html" not in answer.text
     assert 'id="resume-run"' in answer.text
-    late = maria.htmx(f"{address}/pause", page=address)
+    desk.hub.bulk.cancel(_run(desk, address).id, actor="joana")
+    late = maria.htmx(f"{address}/resume", page=address)
     assert (late.status_code, late.headers["HX-Retarget"]) == (409, "#problem")
-    assert "It cannot be paused: it is on pause." in read(late.text)
-    assert 'id="resume-run"' in late.text
+    assert "It cannot be resumed: it is cancelled." in read(late.text)
+    assert 'id="resume-run"' not in late.text
 
 
 def test_following_sends_what_is_new_and_the_buttons_only_where_they_are_others(
@@ -578,6 +580,27 @@ def test_an_event_and_the_audit_lead_to_the_run(desk: Desk, maria: Visitor) -> N
     _turn(desk, 2)
     for path in (f"/events/{event_id}", "/audit"):
         assert f'href="{address}"' in maria.get(path).text
+
+
+def test_a_run_that_somebody_may_not_open_is_named_to_them_without_a_link(
+    app: Flask, desk: Desk, maria: Visitor
+) -> None:
+    """Of a run over all accounts one sees the own event, not how many others it had."""
+    (event_id,) = _dead(desk, 1)
+    address = _begin(maria)
+    _turn(desk, 2)
+    rita = Visitor(app).enter(desk, "rita", "admin", accounts=["filial-sp"])
+    assert rita.get(address).status_code == 404
+    for path, named in ((f"/events/{event_id}", "Bulk run 1"), ("/audit", "bulk run 1")):
+        page = rita.get(path).text
+        assert named in read(page)
+        assert f'href="{address}"' not in page
+    desk.dead("own")
+    own = _begin(rita)
+    _turn(desk, 2)
+    page = rita.get("/audit").text
+    assert f'href="{own}"' in page
+    assert f'href="{address}"' not in page
 
 
 def test_all_runs_are_listed_those_that_are_not_over_first(desk: Desk, maria: Visitor) -> None:
@@ -751,6 +774,53 @@ def test_what_somebody_else_sees_to_stays_with_them_unless_it_is_meant(desk: Des
         assert [known[event_id].assignee for event_id in (theirs, free)] == expected
 
 
+#: New ones, those that somebody else sees to, and what the list says in both languages.
+STAYED = [
+    (
+        2,
+        0,
+        "Done: 2 events are changed.",
+        "Feito: 2 eventos alterados.",
+    ),
+    (
+        0,
+        1,
+        "Done: 0 events are changed. 1 stayed with somebody else; to assign it too, tick “Also those that somebody else sees to”.",
+        "Feito: 0 evento alterado. 1 ficou com outra pessoa; para passá-lo também, marque “Também as que já estão com outra pessoa”.",
+    ),
+    (
+        1,
+        1,
+        "Done: 1 event is changed. 1 stayed with somebody else; to assign it too, tick “Also those that somebody else sees to”.",
+        "Feito: 1 evento alterado. 1 ficou com outra pessoa; para passá-lo também, marque “Também as que já estão com outra pessoa”.",
+    ),
+    (
+        2,
+        3,
+        "Done: 2 events are changed. 3 stayed with somebody else; to assign them too, tick “Also those that somebody else sees to”.",
+        "Feito: 2 eventos alterados. 3 ficaram com outra pessoa; para passá-los também, marque “Também as que já estão com outra pessoa”.",
+    ),
+]
+
+
+@pytest.mark.parametrize("language", ["en", "pt-BR"])
+@pytest.mark.parametrize(("new", "kept", "english", "portuguese"), STAYED)
+def test_an_assignment_of_a_selection_tells_how_many_stayed_with_somebody_else(
+    desk: Desk, maria: Visitor, language: str, new: int, kept: int, english: str, portuguese: str
+) -> None:
+    ids = _dead(desk, new + kept)
+    desk.person("joana", "operator")
+    for event_id in ids[:kept]:
+        desk.hub.assign(event_id, "joana", actor="joana")
+    maria.language = language
+    maria.get("/dead-letters")
+    answer = maria.post("/bulk/desk", **(ALL | {"action": "assign", "person": "maria"}))
+    assert answer.status_code == 303
+    words = read(maria.get(path_of(answer)).text)
+    assert (english if language == "en" else portuguese) in words
+    assert ("tick" in words or "marque" in words) == (kept > 0)
+
+
 def test_a_preview_of_many_says_that_its_figures_are_about_the_newest(
     desk: Desk, maria: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -759,3 +829,130 @@ def test_a_preview_of_many_says_that_its_figures_are_about_the_newest(
     page = read(maria.post("/bulk/preview", **ALL).text)
     assert "You are about to reprocess 3 dead letters" in page
     assert "The figures are about the newest 2 of them." in page
+    assert "They are being counted to the end… Count exactly" in page
+
+
+# Counting to the end
+
+
+def _parts(fragment: str) -> dict[str, str]:
+    """The parts of the answer that go to another place of the page, by their id."""
+    parts = re.split(r'(?=<(?:h1|div|span|button)[^>]* id="[a-z-]+"[^>]*hx-swap-oob)', fragment)
+    found = {re.search(r'id="([a-z-]+)"', part)[1]: part for part in parts[1:]}  # type: ignore[index]
+    return {"": parts[0]} | found
+
+
+@both_engines
+def test_a_large_preview_counts_to_the_end_and_that_number_is_typed_and_expected(
+    desk: Desk, maria: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(previews, "LOOK", 5)
+    monkeypatch.setattr(previews, "CAP", 120)
+    fill(desk.hub.store, [{"status": "dead", "account": f"filial-{n % 2}"} for n in range(130)])
+    maria.get("/dead-letters")
+    page = maria.post("/bulk/preview", **ALL)
+    assert "You are about to reprocess 120+ dead letters" in read(page.text)
+    (asks,) = [tag for tag in Tags(page.text).named("div") if tag.get("hx-trigger") == "load"]
+    assert asks["hx-post"] == "/_f/bulk/preview"
+    first = _fields(page)
+    answer = maria.htmx(asks["hx-post"], **first)
+    assert answer.status_code == 200
+    parts = _parts(answer.text)
+    assert set(parts) == {"", "preview-heading", "preview-figures", "preview-sealed", "typed-words", "begin"}
+    assert "Counted to the end: 130, as of " in read(parts[""])
+    assert "You are about to reprocess 130 dead letters" in read(parts["preview-heading"])
+    assert "Reprocess 130 dead letters" in read(parts["begin"])
+    assert "Type the number 130 to confirm" in read(parts["typed-words"])
+    assert re.findall(r"<dd>(\d+)</dd>", parts["preview-figures"]) == ["130", "65", "65", "130"]
+    sealed = {tag["name"]: tag["value"] for tag in Tags(parts["preview-sealed"]).named("input")}
+    begun = maria.post("/bulk", **(first | sealed | {"typed": "130"}))
+    assert begun.status_code == 303, read(begun.text)
+    run = _run(desk, path_of(begun))
+    assert run.expected == 130
+    desk.hub.discard(1, actor="joana", note="double")
+    bulk_progress.advance(desk.hub)
+    run = _run(desk, path_of(begun))
+    assert (run.state, run.cause, run.drift) == ("paused", "drift", -1)
+
+
+def test_without_script_all_are_counted_by_a_button_that_keeps_what_was_written(
+    desk: Desk, maria: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(previews, "LOOK", 5)
+    monkeypatch.setattr(previews, "CAP", 120)
+    fill(desk.hub.store, [{"status": "dead"}] * 130)
+    maria.get("/dead-letters")
+    page = maria.post("/bulk/preview", **ALL)
+    (button,) = [tag for tag in Tags(page.text).named("button") if tag.get("name") == "exact"]
+    assert (button["formaction"], "formnovalidate" in button) == ("/bulk/preview", True)
+    exact = maria.post("/bulk/preview", **_fields(page), exact="1")
+    assert "You are about to reprocess 130 dead letters" in read(exact.text)
+    assert ">registered</textarea>" in exact.text
+    assert "hx-trigger" not in exact.text.partition('<form class="bulk-form"')[2].partition("</form>")[0]
+    wrong = maria.post("/bulk", **(_fields(exact) | {"typed": "120"}))
+    assert wrong.status_code == 422
+    assert "You are about to reprocess 130 dead letters" in read(wrong.text), "as the person saw it"
+    begun = maria.post("/bulk", **(_fields(wrong) | {"typed": "130"}))
+    assert begun.status_code == 303, read(begun.text)
+
+
+def test_what_is_counted_to_the_end_is_what_was_there_at_the_first_look(
+    desk: Desk, maria: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(previews, "LOOK", 2)
+    _dead(desk, 3)
+    maria.get("/dead-letters")
+    page = maria.post("/bulk/preview", **ALL)
+    desk.dead("late")
+    answer = maria.htmx("/_f/bulk/preview", **_fields(page))
+    assert "You are about to reprocess 3 dead letters" in read(answer.text)
+
+
+@both_engines
+def test_counting_that_takes_too_long_is_given_up_and_the_page_stays_as_it_is(
+    desk: Desk, maria: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(previews, "LOOK", 5)
+    monkeypatch.setattr(previews, "CAP", 120)
+    monkeypatch.setattr(previews, "PATIENCE", 0.001)
+    fill(desk.hub.store, [{"status": "dead"}] * 3_000)
+    maria.get("/dead-letters")
+    page = maria.post("/bulk/preview", **ALL)
+    answer = maria.htmx("/_f/bulk/preview", **_fields(page))
+    assert answer.status_code == 200
+    assert "Counting them all takes too long here." in read(answer.text)
+    assert "hx-swap-oob" not in answer.text
+    again = maria.post("/bulk/preview", **_fields(page), exact="1")
+    assert "You are about to reprocess 120+ dead letters" in read(again.text)
+    assert 'hx-trigger="load"' not in again.text, "it is not tried again and again"
+    begun = maria.post("/bulk", **(_fields(again) | {"typed": "120"}))
+    assert begun.status_code == 303
+
+
+def test_a_first_look_that_gave_up_early_is_followed_by_one_to_the_end(desk: Desk, maria: Visitor) -> None:
+    """Else nobody could begin a run over what lies far behind others that do not match."""
+    tried = [3] * 4 + [1] * SCAN_LIMIT
+    fill(desk.hub.store, [{"status": "dead", "attempts": attempts} for attempts in tried])
+    maria.get("/dead-letters")
+    page = maria.post("/bulk/preview", **ALL, attempts="3")
+    assert "You are about to reprocess 4 dead letters" in read(page.text)
+    assert maria.post("/bulk", **_fields(page)).status_code == 303
+
+
+def test_counting_to_the_end_is_for_those_who_may_act_and_tells_of_their_accounts(
+    app: Flask, desk: Desk, maria: Visitor, vera: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(previews, "LOOK", 2)
+    _dead(desk, 3)
+    for number in range(4):
+        desk.dead(f"rj-{number}", account="filial-rj")
+    maria.get("/dead-letters")
+    fields = _fields(maria.post("/bulk/preview", **ALL))
+    del fields["csrf_token"]
+    vera.get("/dead-letters")
+    assert vera.htmx("/_f/bulk/preview", **fields).status_code == 403
+    rita = Visitor(app).enter(desk, "rita", "operator", accounts=["filial-rj"])
+    rita.get("/dead-letters")
+    assert rita.htmx("/_f/bulk/preview", **fields).status_code == 400, "the token is of somebody else"
+    answer = rita.htmx("/_f/bulk/preview", **(fields | {"selection_token": ""}))
+    assert "You are about to reprocess 4 dead letters" in read(answer.text)

@@ -232,7 +232,7 @@ def test_what_happened_to_an_account_stands_beside_its_numbers(
         desk.failed(f"t{number}")
     found = _numbers(maria, "?account=filial-sp&range=1h")
     assert {span["word"].partition(" · ")[0] for span in found["spans"]} >= {
-        "paused",
+        "paused: inventory",
         "circuit open (blocking calls)",
     }
     assert {mark["word"] for mark in found["marks"]} >= {
@@ -245,6 +245,36 @@ def test_what_happened_to_an_account_stands_beside_its_numbers(
     assert _numbers(maria, "?range=1h")["spans"] == []
     ana = Visitor(app).enter(desk, "ana", "viewer", ["filial-rj"])
     assert "joana" not in ana.get("/health/lag").text
+
+
+def test_a_block_that_is_over_stays_on_the_axis_and_those_that_no_point_keeps_apart_are_one(
+    desk: Desk, maria: Visitor
+) -> None:
+    store, now = desk.hub.store, utc_now()
+    desk.dead("1")
+    put(store, "scope", type="account", name="filial-sp", account="filial-sp", created_at=now, updated_at=now)
+    for seconds, lasted, reason in ((900, 60, "busy"), (600, 20, "busy"), (570, 20, "busy <b>again</b>")):
+        began = now - timedelta(seconds=seconds)
+        put(
+            store, "scope_closing", type="account", name="filial-sp", cause="provider", began_at=began,
+            until_at=began + timedelta(seconds=lasted), reason=reason,
+        )  # fmt: skip
+    put(
+        store, "scope_closing", type="account", name="filial-sp", cause="auth", began_at=now - timedelta(seconds=90),
+        until_at=None, reason="token=s3cr3t-value refused",
+    )  # fmt: skip
+    spans = _numbers(maria, "?account=filial-sp&range=1h")["spans"]
+    told = [(span["word"], span["to"] and round(span["to"] - span["from"])) for span in spans]
+    assert told[:2] == [
+        ("provider block: busy", 60),
+        ("provider block, 2 times: busy <b>again</b>", 50),
+    ]
+    word, end = told[2]
+    assert word.startswith("log-in refused")
+    assert "s3cr3t" not in word
+    assert end is None
+    page = maria.get("/health/accounts/filial-sp").text
+    assert "provider block, 2 times: busy &lt;b&gt;again&lt;/b&gt;" in page
 
 
 def test_a_circuit_that_was_open_before_is_open_from_the_beginning_and_a_decision_ends_nothing(
@@ -309,7 +339,18 @@ def test_what_the_rollups_hold_reaches_the_page(desk: Desk, maria: Visitor) -> N
     minute = utc_now().replace(second=0, microsecond=0) - timedelta(minutes=3)
     for account in ("", "filial-sp"):
         bucket = {"grain": 1, "account": account, "bucket": minute}
-        put(desk.hub.store, "rollup", kind="", arrived=7, done=5, first_tried=5, lag3=5, **bucket)
+        put(
+            desk.hub.store,
+            "rollup",
+            kind="",
+            arrived=7,
+            done=5,
+            first_tried=5,
+            lag3=5,
+            run5=5,
+            run_max_ms=2_500,
+            **bucket,
+        )
         put(desk.hub.store, "sample", due=2, oldest_due_ms=90_000, **bucket)
     desk.add("1")
     for query in ("", "&account=filial-sp"):
@@ -318,10 +359,13 @@ def test_what_the_rollups_hold_reaches_the_page(desk: Desk, maria: Visitor) -> N
         assert "oldest due event: now 1 min 30 s" in text
         assert "The oldest due event has waited 1 min 30 s." in text
         assert 5 in _numbers(maria, f"?range=1h{query}")["columns"]["done"]
+    page = read(maria.get("/health/accounts/filial-sp?range=1h").text)
+    assert "Run time: how long one attempt takes" in page
+    assert "95 of 100 (p95): now 2.5 s, smallest 2.5 s, largest 2.5 s" in page
 
 
 @pytest.mark.parametrize("name", ["24h", "30d"])
-def test_a_first_view_of_ten_charts_takes_less_than_120_kb(
+def test_a_first_view_of_all_charts_takes_less_than_120_kb(
     reading: Reading, maria: Visitor, name: str
 ) -> None:
     chance = Random(7)

@@ -223,9 +223,58 @@ def test_a_form_that_is_sent_twice_saves_once(desk: Desk, edna: Visitor) -> None
     event_id = _dead(desk)
     page = edna.get(f"/events/{event_id}/edit").text
     form = {"payload": '{"number": "9"}', "step": "save", **_seen(page)}
-    assert edna.post(f"/events/{event_id}/edit", **form).status_code == 303
-    assert edna.post(f"/events/{event_id}/edit", **form).status_code == 409
+    answers = [edna.post(f"/events/{event_id}/edit", **form) for _ in range(2)]
+    assert [(one.status_code, path_of(one)) for one in answers] == [(303, f"/events/{event_id + 1}")] * 2
     assert desk.hub.get(event_id).superseded_by == event_id + 1
+    assert [one.action for one in queries.audit(desk.hub.store, event_id)] == ["edit"]
+
+
+def test_hidden_values_that_were_kept_do_not_make_a_second_sending_another_one(
+    desk: Desk, edna: Visitor
+) -> None:
+    event_id = _dead(desk)
+    page = edna.get(f"/events/{event_id}/edit").text
+    form = {
+        "payload": _text(page).replace('"8841"', '"9"'),
+        "note": " typo\r\n",
+        "step": "save",
+        **_seen(page),
+    }
+    assert MASK in form["payload"]
+    answers = [edna.post(f"/events/{event_id}/edit", **form) for _ in range(2)]
+    assert [(one.status_code, path_of(one)) for one in answers] == [(303, f"/events/{event_id + 1}")] * 2
+
+
+@pytest.mark.parametrize("changed", [{"payload": '{"number": "10"}'}, {"note": "another"}])
+def test_something_else_from_a_form_that_was_sent_is_kept_and_led_to_the_new_event(
+    desk: Desk, edna: Visitor, changed: dict[str, str]
+) -> None:
+    event_id = _dead(desk)
+    page = edna.get(f"/events/{event_id}/edit").text
+    form = {"payload": '{"number": "9"}', "step": "save", **_seen(page)}
+    edna.post(f"/events/{event_id}/edit", **form)
+    answer = edna.post(f"/events/{event_id}/edit", **(form | changed))
+    assert answer.status_code == 409
+    assert "edna corrected the payload." in read(answer.text)
+    assert f'<a href="/events/{event_id + 1}">Open the event that took its place</a>' in answer.text
+    assert _text(answer.text) == changed.get("payload", form["payload"])
+    assert desk.hub.get(event_id).superseded_by == event_id + 1
+
+
+def test_the_same_content_of_somebody_else_is_told_apart(app: Flask, desk: Desk, edna: Visitor) -> None:
+    other = Visitor(app).enter(desk, "joana", "editor")
+    event_id = _dead(desk)
+    page = edna.get(f"/events/{event_id}/edit").text
+    form = {"payload": '{"number": "9"}', "step": "save", **_seen(page)}
+    edna.post(f"/events/{event_id}/edit", **form)
+    other.get(f"/events/{event_id}")
+    answer = other.post(f"/events/{event_id}/edit", **form)
+    assert answer.status_code == 409
+    assert "edna corrected the payload." in read(answer.text)
+    assert f'href="/events/{event_id + 1}"' in answer.text
+    closed = other.get(f"/events/{event_id}/edit")
+    assert closed.status_code == 409
+    assert f'<a href="/events/{event_id + 1}">Open the event that took its place</a>' in closed.text
 
 
 def test_a_lost_session_costs_nobody_their_text(app: Flask, desk: Desk, edna: Visitor) -> None:

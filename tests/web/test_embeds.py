@@ -471,26 +471,50 @@ def test_an_administrator_adds_a_frame_and_copies_what_shows_it(
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "sentence"),
+    ("form", "english", "portuguese"),
     [
-        ("origins", "https://a.example; script-src *", "origin: "),
-        ("origins", "https://a.example/\nhttps://*", "origin: "),
-        ("origins", "", "origin: name the pages"),
-        ("name", " ", "name: "),
-        ("days", "9999999", "expires: "),
-        ("days", "²", "expires: "),
-        ("detail", "x", "detail: "),
+        ({"origins": "https://a.example; script-src *"}, "Pages: 'https://a.example; ", "não é uma origem."),
+        ({"origins": "https://a.example/\nhttps://*"}, "Pages: 'https://*' is no", "não é uma origem."),
+        (
+            {"origins": "https://a.example\r\n\tX-Frame-Options: allow"},
+            "Pages: 'X-Frame",
+            "não é uma origem.",
+        ),
+        ({"origins": "http://a.example"}, "Pages: http://a.example is not https.", "não é https."),
+        (
+            {"origins": "\n".join(f"https://{n}.example" for n in range(21))},
+            "Pages: name at most 20.",
+            "no máximo 20.",
+        ),
+        ({"origins": ""}, "Pages: name those that may show it", "Páginas: indique as que"),
+        ({"no_page": "1"}, "tick that none may; not both.", "não as duas coisas."),
+        ({"name": " "}, "Name: use 1 to 60", "Nome: use de 1 a 60"),
+        ({"name": "taken"}, "There is a frame taken already", "Já existe um quadro taken"),
+        ({"days": "9999999"}, "Days until it expires: use 1 to 3650.", "Dias até expirar: use de 1 a 3650."),
+        ({"days": "²"}, "Days until it expires: use 1 to 3650.", "Dias até expirar: use de 1 a 3650."),
+        ({"detail": "x"}, "What it tells: choose one", "O que ele informa: escolha"),
+        ({"accounts": "filial-rj\n" + "a" * 121}, "Accounts: use 1 to 120", "Contas: use de 1 a 120"),
+        (
+            {"accounts": "\n".join(f"filial-rj{n}" for n in range(201))},
+            "Accounts: name at most 200",
+            "Contas: indique no máximo 200",
+        ),
     ],
 )
-def test_what_the_form_cannot_be_used_for_is_told_and_what_was_typed_stays(
-    root: Visitor, desk: Desk, field: str, value: str, sentence: str
+def test_what_the_form_cannot_be_used_for_is_told_in_the_language_of_the_reader_and_what_was_typed_stays(
+    root: Visitor, desk: Desk, form: dict[str, str], english: str, portuguese: str
 ) -> None:
-    root.get("/settings/embeds")
-    answer = root.post("/settings/embeds", **(FORM | {field: value}))
-    assert answer.status_code == 400
-    assert sentence in read(answer.text)
-    assert "filial-rj</textarea>" in answer.text
-    assert embeds.list_embeds(desk.hub.store) == ()
+    add(desk, "taken")
+    for language, sentence in (("en", english), ("pt-BR", portuguese)):
+        root.language = language
+        root.get("/settings/embeds")
+        answer = root.post("/settings/embeds", **(FORM | form))
+        assert answer.status_code == 400
+        assert sentence in read(answer.text)
+        assert FORM["name"] in answer.text or "name" in form
+        assert "filial-rj" in answer.text.partition('id="accounts"')[2]
+        assert 'role="alert" lang' not in answer.text
+    assert len(embeds.list_embeds(desk.hub.store)) == 1
 
 
 def test_what_is_done_on_the_page_is_seen_at_once_and_an_old_page_does_nothing(

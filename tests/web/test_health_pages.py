@@ -18,6 +18,7 @@ from dlq_console.health.values import Closing, Counts, Drain, Flow, Why, Word
 from dlq_console.store import people, snapshots
 from dlq_console.watch import looking
 from dlq_console.web import health_seen, watchers
+from tests.store.filling import put
 from tests.web.desk import Desk
 from tests.web.health_written import account, blocked, nobody_looked_for, stand
 from tests.web.test_api import Program, ci, client
@@ -241,6 +242,32 @@ def test_five_thousand_accounts_are_pages_of_fifty_with_a_search(desk: Desk, mar
     assert (process_time() - began) / 5 < 0.5, "nothing of 5,000 accounts is done anew for each page"
 
 
+def test_rows_show_the_longest_wait_of_each_hour_read_once_a_minute_for_the_rows_of_the_page(
+    desk: Desk, maria: Visitor
+) -> None:
+    hour = utc_now().replace(minute=0, second=0, microsecond=0)
+    names = [f"loja-{number:03}" for number in range(60)]
+    stand(desk.hub.store, *(account(name) for name in names))
+    for place, name in enumerate(names):
+        for ago in range(1, 24):
+            # No two hours alike: a page of the longest paths there are.
+            seconds = 60 * ((ago * 37 + place) % 97) if place != 1 else 59
+            put(
+                desk.hub.store, "sample", grain=60, account=name, bucket=hour - timedelta(hours=ago),
+                oldest_due_ms=seconds * 1000,
+            )  # fmt: skip
+    page = maria.get("/health")
+    lines = page.text.count('class="sparkline"')
+    assert lines == 49, "less than a minute is nothing to draw"
+    assert "Longest wait in the last 24 hours: 1 h 36 min" in page.text
+    assert len(page.data) < 60_000
+    with statements() as sent:
+        maria.get("/health")
+        assert not any("sample" in statement for statement in sent)
+        assert maria.get("/health?page=2").text.count('class="sparkline"') == 10
+        assert sum("sample" in statement for statement in sent) == 1
+
+
 @pytest.mark.parametrize("query", ["word=well", "page=0", "page=x", "q=" + 121 * "a"])
 def test_an_address_that_means_nothing_is_refused(maria: Visitor, query: str) -> None:
     assert maria.get(f"/health?{query}").status_code == 400
@@ -305,6 +332,16 @@ def test_an_account_without_work_is_well_and_unknown_before_anybody_has_looked(
     assert "Nobody has looked yet" in read(maria.get("/health/accounts/filial-sp").text)
     stand(desk.hub.store)
     assert "Nothing waits longer than it should." in read(maria.get("/health/accounts/filial-sp").text)
+
+
+def test_why_a_circuit_changed_is_told_in_the_language_of_the_reader(desk: Desk, maria: Visitor) -> None:
+    for number in range(5):
+        desk.failed(str(number), account="filial-rj")
+    stand(desk.hub.store, account("filial-rj"))
+    maria.language = "pt-BR"
+    text = read(maria.get("/health/accounts/filial-rj").text)
+    assert "5 falhas seguidas, a última: TimeoutError" in text
+    assert "failures in a row" not in text
 
 
 def test_a_viewer_sees_neither_acts_of_people_nor_buttons(desk: Desk, vera: Visitor) -> None:

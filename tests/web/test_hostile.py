@@ -14,6 +14,7 @@ from dlq_console.app import create_app
 from dlq_console.errors import PayloadRefused, PermanentError
 from dlq_console.store import groups
 from dlq_console.web.visible import visible
+from tests.web import alerted
 from tests.web.desk import Desk
 from tests.web.refusals import refusal
 from tests.web.visitor import Tags, Visitor, read
@@ -101,6 +102,10 @@ def test_hostile_text_stays_text_on_every_page(desk: Desk, edith: Visitor, name:
         except PayloadRefused:
             continue  # refused at the door is as good
     groups.sample(hub.store)
+    alerted.look(desk)
+    alerted.find(hub.store, "dead_letters", plain, to=(plain,), figures={"kind": text, "reason": text})
+    alerted.close(hub.store, *alerted.find(hub.store, plain, plain, to=(plain,)))
+    alerted.snooze(desk, "dead_letters", note=plain)
     desk.answers[f"ruled by {name}"] = refusal(422, {"faultcode": text, "faultstring": text})
     ruled = hub.run(desk.add(f"ruled by {name}", kind=plain, account=plain)).id
     pages = [
@@ -112,6 +117,7 @@ def test_hostile_text_stays_text_on_every_page(desk: Desk, edith: Visitor, name:
         "/work",
         "/audit",
         "/rules",
+        "/alerts",
     ]
     pages += [
         f"/events/{event_id}",

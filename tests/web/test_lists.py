@@ -320,3 +320,17 @@ def test_half_a_condition_on_the_payload_is_refused_and_not_left_out(maria: Visi
     answer = maria.get(f"/dead-letters?{half}")
     assert answer.status_code == 400
     assert "fill in both, or neither" in answer.text
+
+
+def test_a_list_is_turned_around_where_its_table_has_no_head_too(desk: Desk, maria: Visitor) -> None:
+    assert 'id="turn"' not in maria.get("/dead-letters").text
+    desk.dead("1")
+    for page in ("/dead-letters", "/events"):
+        (turn,) = [
+            tag
+            for tag in Tags(maria.get(f"{page}?kind=order.create").text).named("a")
+            if tag.get("id") == "turn"
+        ]
+        assert turn["href"] == f"{page}?kind=order.create&sort=oldest"
+        (back,) = [tag for tag in Tags(maria.get(turn["href"]).text).named("a") if tag.get("id") == "turn"]
+        assert back["href"] == f"{page}?kind=order.create"

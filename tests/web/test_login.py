@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlencode
 
 import pytest
@@ -13,7 +14,7 @@ from dlq_console.runtime import Hub
 from dlq_console.settings import read_settings
 from dlq_console.store import people
 from tests.web.desk import PASSWORD, Desk
-from tests.web.visitor import Visitor, path_of
+from tests.web.visitor import Tags, Visitor, path_of
 
 PAGES = (
     "/",
@@ -21,9 +22,18 @@ PAGES = (
     "/events",
     "/events/1",
     "/settings/preferences",
-    "/_f/dead-letters",
-    "/_f/events/1/row",
 )
+#: Whoever asks for one of these without a session is led to the overview.
+NO_PAGES = (
+    "/_f/dead-letters", "/_f/events/1/row", "/_f/health", "/health/doctor/found", "/audit.csv", "/bulk/1/items.csv",
+    "/events/1/payload.json", "/export/dead-letters.csv", "/health/series.csv",
+)  # fmt: skip
+#: Nor does the log-in lead to an act, to itself, to what is made for programs or other sites, or to nothing.
+NOWHERE = (
+    "/logout", "/login", "/login?next=/logout", "/accounts/pause", "/events/1/reprocess", "/bulk/desk", "/views/1/delete",
+    "/api/v1/events", "/api/v1/openapi.json", "/embed/token", "/badge/token.svg", "/static/1/css/base.css", "/metrics",
+    "/healthz", "/readyz", "/no/such/page", "/%6cogout", "/logout/", "/logout?a=b", "/logout#main", "/events/../logout",
+)  # fmt: skip
 
 
 def test_every_page_asks_for_a_log_in_and_leads_back(app: Flask) -> None:
@@ -39,6 +49,13 @@ def test_the_filter_survives_the_log_in(app: Flask) -> None:
     assert sent_to == "/login?next=/dead-letters%3Fkind%3Dorder.create%26q%3Da%2520b"
     page = visitor.get(sent_to)
     assert 'name="next" value="/dead-letters?kind=order.create&amp;q=a%20b"' in page.text
+
+
+def test_who_asks_for_what_is_no_page_is_led_to_the_overview(app: Flask) -> None:
+    visitor = Visitor(app)
+    for path in NO_PAGES:
+        answer = visitor.get(path)
+        assert (path, answer.status_code, answer.headers.get("Location")) == (path, 303, "/login?next=/")
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +91,25 @@ def test_the_log_in_sends_nobody_to_another_site(app: Flask, maria: Visitor) -> 
     for target in ELSEWHERE:
         answer = maria.get(f"/login?{urlencode({'next': target})}")
         assert (target, path_of(answer)) == (target, "/")
+
+
+@pytest.mark.parametrize("target", [*NOWHERE, *NO_PAGES])
+def test_the_log_in_leads_to_no_act_file_or_part_of_a_page(maria: Visitor, target: str) -> None:
+    assert path_of(maria.get(f"/login?{urlencode({'next': target})}")) == "/"
+
+
+def test_wherever_the_log_in_leads_is_a_page_for_people(app: Flask, maria: Visitor) -> None:
+    led = []
+    for rule in app.url_map.iter_rules():
+        target = re.sub(r"<[^>]*>", "1", rule.rule)
+        if path_of(maria.get(f"/login?{urlencode({'next': target})}")) != target:
+            continue
+        led.append(target)
+        page = maria.client.get(target, follow_redirects=True)
+        assert (target, page.mimetype) == (target, "text/html")
+        assert "<!doctype html>" in page.text, target
+    assert {"/dead-letters", "/events/1/edit", "/groups/1", "/bulk/1", "/health/accounts/1"} <= {*led}
+    assert len(led) > 20
 
 
 def test_logging_in_changes_every_token(app: Flask) -> None:
@@ -142,6 +178,44 @@ def test_a_form_sent_after_the_session_ended_keeps_what_was_typed(desk: Desk, ma
     assert "customer 5521 registered</textarea>" in answer.text
     assert f"/login?next=/events/{event_id}" in answer.text
     assert desk.hub.get(event_id).status == "dead"
+
+
+def _sent_too_late(visitor: Visitor, path: str, referer: str, **form: str) -> str:
+    """What is answered to a form of a page, once the session has ended."""
+    answer = visitor.client.post(
+        path, data={"csrf_token": visitor.token, **form}, headers={"Referer": referer}
+    )
+    assert answer.status_code == 401
+    return answer.text
+
+
+def test_what_was_typed_names_its_form_and_the_page_to_come_back_to(desk: Desk, maria: Visitor) -> None:
+    people.disable_user(desk.hub.store, "maria")
+    here = "http://localhost/dead-letters?kind=order.create"
+    page = _sent_too_late(maria, "/views", here, page="dead-letters", view_name="my own", kind="order.create")
+    assert "/login?next=/dead-letters?kind%3Dorder.create" in page
+    (typed,) = Tags(page).named("textarea")
+    assert (typed["data-form"], typed["data-name"]) == ("/views", "view_name")
+    assert typed["data-page"] == "/dead-letters?kind=order.create"
+    page = _sent_too_late(maria, "/bulk", here, action="discard", list="dead-letters", account="a", note="x")
+    assert "/login?next=/dead-letters?account%3Da" in page
+    assert Tags(page).named("textarea")[0]["data-page"] == "/bulk/preview"
+
+
+@pytest.mark.parametrize(
+    "referer",
+    [
+        "",
+        "http://evil.example/events",
+        "http://localhost/logout",
+        "http://[",
+        "http://localhost//evil.example",
+    ],
+)
+def test_a_forged_page_before_leads_nowhere_else(desk: Desk, maria: Visitor, referer: str) -> None:
+    people.disable_user(desk.hub.store, "maria")
+    page = _sent_too_late(maria, "/views", referer, view_name="my own")
+    assert Tags(page).named("textarea")[0]["data-page"] == "/"
 
 
 def test_the_eleventh_wrong_password_within_a_minute_has_to_wait(app: Flask) -> None:

@@ -28,6 +28,7 @@ GROWING = (
     "note",
     "event_field",
     "bulk_item",
+    "alert",
 )
 
 #: As many rows of every other table; causes and accounts are spread over the dead events.
@@ -59,6 +60,16 @@ INSERT INTO {bulk_run} (action, actor, state, created_at, cut_at, total) VALUES 
 """,
     """
 INSERT INTO {bulk_item} (bulk_id, event_id, position, epoch, cycle, state) NUMBERS SELECT i % 50 + 1, i, i, 1, 0, 'refused' FROM g
+""",
+    # A few stand, each of them told many times, and years of history.
+    """
+INSERT INTO {alert} (rule, subject, level, found, value, opened_at, seen_at, closed_at, told_at, told)
+NUMBERS SELECT 'rule-' || (i % 12), 'filial-' || i, 'ticket', '{{"account":"filial-' || (i % 40) || '"}}', i, {now}, {now},
+    CASE WHEN i > 60 THEN {now} END, {now}, 1 FROM g
+""",
+    """
+UPDATE {event} SET entity_id = 'dlq.alert/' || (id % 70 + 1), idempotency_key = 'dlq.alert/' || (id % 70 + 1) || '/' || id || '/mail'
+WHERE status = 'done'
 """,
     "INSERT INTO {group_desk} (fingerprint, assignee, updated_at) SELECT DISTINCT fingerprint, 'maria', {now} FROM {error_group} WHERE fingerprint LIKE 'f1-10%'",
 )
@@ -94,6 +105,8 @@ PAGES = (
     "/health/breakers/one?name=filial-1",
     "/health/bulkheads",
     "/health/workers",
+    "/alerts",
+    "/alerts?start=20",
 )
 
 

@@ -77,6 +77,20 @@ def test_a_place_that_is_not_there_is_refused(desk: Desk, edith: Visitor, pointe
     assert _acts(desk, event_id) == []
 
 
+@pytest.mark.parametrize("pointer", ["/number", "/rows"])
+def test_a_place_where_nothing_is_masked_is_refused(desk: Desk, edith: Visitor, pointer: str) -> None:
+    """Else the audit would say that somebody looked at what is hidden, and nothing was."""
+    event_id = desk.dead(payload=PAYLOAD | {"number": "8841", "rows": [1, 2]})
+    for language, sentence in (
+        ("en", "Nothing is hidden at this place; the page shows it."),
+        ("pt-BR", "Nada está oculto neste lugar; a página o mostra."),
+    ):
+        edith.language = language
+        answer = edith.post(f"/events/{event_id}/reveal", place=pointer, note="why")
+        assert (answer.status_code, sentence in read(answer.text)) == (400, True)
+    assert _acts(desk, event_id) == []
+
+
 def test_an_operator_is_offered_nothing_and_refused(desk: Desk, maria: Visitor) -> None:
     event_id = desk.dead(payload=PAYLOAD)
     page = maria.get(f"/events/{event_id}").text

@@ -61,6 +61,20 @@ def test_what_a_search_found_is_one_click_from_the_list_where_it_is_acted_upon(
     assert sorted(map(int, ROW.findall(maria.get(link).text))) == [ids[0], same_number]
 
 
+def test_a_number_in_the_other_case_leads_to_its_event_and_to_the_list_of_it(
+    desk: Desk, maria: Visitor
+) -> None:
+    first = desk.dead("AB-77")
+    assert path_of(maria.client.get("/search?q=ab-77")) == f"/events/{first}"
+    second = desk.dead("AB-77", kind="invoice.create")
+    (link,) = [
+        one["href"]
+        for one in Tags(maria.get("/search?q=ab-77").text).named("a")
+        if "entity=" in one.get("href", "")
+    ]
+    assert sorted(map(int, ROW.findall(maria.get(link).text))) == [first, second]
+
+
 def test_no_hit_is_a_sentence_and_a_way_to_the_errors(desk: Desk, maria: Visitor) -> None:
     desk.dead("1")
     page = maria.get("/search?q=nobody").text

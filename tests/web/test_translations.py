@@ -21,6 +21,7 @@ from dlq_console.hub.policy import Policy
 from dlq_console.store import groups
 from dlq_console.store.filters import EventFilter
 from dlq_console.watch import doctor
+from tests.web import alerted
 from tests.web.desk import Desk
 from tests.web.refusals import refusal
 from tests.web.visitor import Visitor, Words
@@ -139,7 +140,9 @@ def test_what_is_remembered_of_the_words_is_remembered_per_language() -> None:
         and any("cache" in ast.unparse(decorator) for decorator in function.decorator_list)
     ]
     assert len(remembered) > len(WITHOUT_WORDS)
-    assert [name for name, arguments in remembered if name not in WITHOUT_WORDS and arguments[:1] != ["locale"]] == []
+    assert [
+        name for name, arguments in remembered if name not in WITHOUT_WORDS and arguments[:1] != ["locale"]
+    ] == []
 
 
 def test_the_glossary_is_used_to_the_letter() -> None:
@@ -237,5 +240,13 @@ def _every_page(desk: Desk) -> list[str]:
     run_id = desk.hub.bulk.start("reprocess", flt, actor="joana", note="visto", canary=True, rate=0.5)
     bulk_progress.advance(desk.hub)
     doctor.keep_examined(desk.hub)
+    alerted.look(desk)
+    found = alerted.find(desk.hub.store, "lag_p95", "filial-sp", level="page")
+    alerted.close(desk.hub.store, *found)
+    alerted.find(desk.hub.store, "dead_letters", "filial-sp", to=("webhook", "mail"))
+    alerted.bring(desk)
+    alerted.find(desk.hub.store, "in_doubt", "filial-sp", to=())
+    alerted.snooze(desk, "in_doubt", note="visto")
+    pages += ["/alerts", "/alerts?rule=lag_p95", "/_f/alerts"]
     pages += ["/bulk", f"/bulk/{run_id}", "/health/doctor"]
     return pages + [f"/events/{event_id}" for event_id in ids]

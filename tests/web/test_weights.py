@@ -12,11 +12,13 @@ import pytest
 from dlq_console.app import create_app
 from dlq_console.clock import utc_now
 from dlq_console.errors import PermanentError
+from dlq_console.health.alert_values import When
 from dlq_console.hub.policy import Policy
 from dlq_console.store import groups
 from dlq_console.store.events import Event
 from dlq_console.web.shortening import MOST_ENTRIES
 from tests.store.filling import fill, put
+from tests.web import alerted
 from tests.web.desk import Desk
 from tests.web.visitor import Tags, Visitor, read
 
@@ -55,8 +57,20 @@ def full(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
     for cause in causes:
         desk.hub.set_playbook(cause, "Cadastrar o cliente no ERP. " * 20, actor="joana")
     groups.sample(desk.hub.store)
+    _alerts(desk)
     yield desk
     desk.hub.close()
+
+
+def _alerts(desk: Desk) -> None:
+    """More notices than a page shows, each told to two channels one of which is down, and all rules snoozed at length."""
+    names, both = [f"filial-são-josé-{number:03}" for number in range(60)], ("webhook", "mail")
+    alerted.look(desk)
+    alerted.close(desk.hub.store, *alerted.find(desk.hub.store, "lag_p95", *names, to=both))
+    alerted.find(desk.hub.store, "dead_letters", *names, to=both)
+    alerted.bring(desk)
+    for rule in When:
+        alerted.snooze(desk, rule, note="Inventário & manutenção. " * 20)
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +97,7 @@ PAGES = (
     "/views",
     "/rules",
     "/rules?pack=omie",
+    "/alerts",
 )
 
 

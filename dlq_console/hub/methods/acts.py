@@ -158,6 +158,14 @@ class ActMethods(HubBase):
     def check_edit(self, event: Event, payload: Any, *, seen_epoch: int | None = None) -> Edited:
         """What an edit of an event would save; nothing is changed. Raises as `edit`."""
         editing.check_allowed(event, seen_epoch=seen_epoch)
+        return self.edited(event, payload)
+
+    def edited(self, event: Event, payload: Any) -> Edited:
+        """What an edit makes of a payload, whether the event may be edited (any more) or not.
+
+        Raises:
+            PayloadRefused: it cannot be saved.
+        """
         return editing.checked(event, payload, self._edited_kind(event))
 
     def _edited_kind(self, event: Event) -> editing.Kind:

@@ -1,7 +1,8 @@
 """What would a bulk run do? Counted before it begins: how many events, of which sorts, and what stands in their way.
 
 The newest LOOK events of the selection are read and grouped by one statement; where the selection is larger, the figures are
-those of that part and say so, and the rest is only counted. What costs several looks per event is asked of fewer.
+those of that part and say so, and the rest is only counted. What costs several looks per event is asked of fewer. Whoever
+waits a little longer has all of them grouped, within a time limit.
 """
 
 from __future__ import annotations
@@ -28,9 +29,14 @@ from dlq_console.store.queries.routes import prepared
 from dlq_console.store.scope_names import method_name
 from dlq_console.store.states import Action, Reason
 from dlq_console.store.store import Store
+from dlq_console.store.time_limit import reading_within
 
 #: Events that are grouped; those behind them are only counted.
 LOOK = 3_000
+#: More than there can be.
+EVERYTHING = 10**15
+#: Seconds after which counting to the end is given up.
+PATIENCE = 5.0
 #: Events that are shown.
 SAMPLE = 10
 #: Groups of each sort that are told.
@@ -112,27 +118,61 @@ def now(store: Store) -> datetime:
 def facts(store: Store, selection: Selection, asked: Asked) -> Facts:
     """What a run over the selection would meet."""
     with store.read() as connection:
-        too_old, values = _too_old(asked.kinds)
-        found = walk(store, connection, selection, _COLUMNS.format(too_old=too_old), LOOK)
+        return _facts(store, connection, selection, asked, exact=False)
+
+
+def exact_facts(store: Store, selection: Selection, asked: Asked) -> Facts:
+    """The same, counted and grouped to the end.
+
+    Raises:
+        TookTooLong: that takes longer than PATIENCE.
+    """
+    with reading_within(store, PATIENCE) as connection:
+        return _facts(store, connection, selection, asked, exact=True)
+
+
+def number_of(store: Store, selection: Selection) -> int:
+    """How many events a run over the selection would have.
+
+    Raises:
+        TookTooLong: that takes longer than PATIENCE.
+    """
+    with reading_within(store, PATIENCE) as connection:
+        found = walk(store, connection, selection, "id, finished_at", EVERYTHING, to_the_end=True)
         if found is None:
-            return NOTHING
-        found = replace(found, parameters=found.parameters | values)
-        told = _told(store, connection, found)
-        looked = sum(row.number for row in told.sorts)
-        refused, warned = _by_sorts(store, connection, told.sorts, asked)
-        close = close_looks.questions(asked, told.sorts)
-        refused_too, warned_too = close_looks.answer(store, connection, told.newest, close)
-        return Facts(
-            count=_count(store, connection, found, told, looked),
-            looked=looked,
-            by_kind=_parts(told.sorts, "kind"),
-            by_account=_parts(told.sorts, "account"),
-            by_error=_labelled(store, connection, told.errors),
-            refused=+(refused + refused_too),
-            warned=+(warned + warned_too),
-            close_look=CLOSE_LOOK if close and looked > CLOSE_LOOK else None,
-            sample_ids=told.newest[:SAMPLE],
+            return 0
+        counted = f"SELECT count(*) FROM ({found.sql}) AS walked WHERE matches"
+        return int(
+            connection.execute(prepared(store, counted, found.parameters), found.parameters).scalar_one()
         )
+
+
+def _facts(store: Store, connection: Connection, selection: Selection, asked: Asked, *, exact: bool) -> Facts:
+    too_old, values = _too_old(asked.kinds)
+    columns = _COLUMNS.format(too_old=too_old)
+    if exact:
+        found = walk(store, connection, selection, columns, EVERYTHING, to_the_end=True)
+    else:
+        found = walk(store, connection, selection, columns, LOOK)
+    if found is None:
+        return NOTHING
+    found = replace(found, parameters=found.parameters | values)
+    told = _told(store, connection, found)
+    looked = sum(row.number for row in told.sorts)
+    refused, warned = _by_sorts(store, connection, told.sorts, asked)
+    close = close_looks.questions(asked, told.sorts)
+    refused_too, warned_too = close_looks.answer(store, connection, told.newest, close)
+    return Facts(
+        count=Count(looked) if exact else _count(store, connection, found, told, looked),
+        looked=looked,
+        by_kind=_parts(told.sorts, "kind"),
+        by_account=_parts(told.sorts, "account"),
+        by_error=_labelled(store, connection, told.errors),
+        refused=+(refused + refused_too),
+        warned=+(warned + warned_too),
+        close_look=CLOSE_LOOK if close and looked > CLOSE_LOOK else None,
+        sample_ids=told.newest[:SAMPLE],
+    )
 
 
 @dataclass(frozen=True, slots=True)

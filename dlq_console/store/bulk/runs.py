@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from enum import StrEnum
@@ -175,6 +175,7 @@ ON CONFLICT (selection_token) DO NOTHING RETURNING id
 """
 SAME_SELECTION = "SELECT id FROM {bulk_run} WHERE selection_token = :selection_token"
 ONE = f"SELECT {_ALL} FROM {{bulk_run}} WHERE id = :id"
+ACCOUNTS = "SELECT id, accounts FROM {bulk_run} WHERE id IN :run_ids"
 LISTED = f"SELECT {_ALL} FROM {{bulk_run}} ORDER BY id DESC LIMIT {MOST_LISTED}"
 LIVE = f"SELECT {_ALL} FROM {{bulk_run}} WHERE finished_at IS NULL ORDER BY id"
 HOLD = f"""
@@ -251,6 +252,15 @@ def _freeze_chosen(store: Store, connection: Connection, run_id: int, selection:
     connection.execute(store.statement(CHOSEN_FROZEN), {"id": run_id, "total": total})
 
 
+def begun_with(store: Store, token: str) -> int | None:
+    """The run that this token (its fingerprint) has begun already."""
+    with store.read() as connection:
+        run_id: int | None = connection.execute(
+            store.statement(SAME_SELECTION), {"selection_token": token}
+        ).scalar()
+    return run_id
+
+
 def get(store: Store, run_id: int) -> BulkRun | None:
     """One run as it stands."""
     if not 0 < run_id <= MAX_ID:
@@ -258,6 +268,16 @@ def get(store: Store, run_id: int) -> BulkRun | None:
     with store.read() as connection:
         row = connection.execute(store.statement(ONE), {"id": run_id}).mappings().first()
     return None if row is None else _run(row)
+
+
+def accounts_of(store: Store, run_ids: Collection[int]) -> dict[int, Accounts]:
+    """Those of these runs that are there, each with the accounts that whoever began it may act upon; None for all."""
+    if not run_ids:
+        return {}
+    parameters = {"run_ids": list(run_ids)}
+    with store.read() as connection:
+        rows = connection.execute(prepared(store, ACCOUNTS, parameters), parameters).all()
+    return {row.id: _accounts(row.accounts) for row in rows}
 
 
 def listed(store: Store) -> list[BulkRun]:
@@ -349,11 +369,15 @@ def _record(
 
 def _run(row: RowMapping) -> BulkRun:
     values: dict[str, Any] = {name: read_time(row[name]) if name in _TIMES else row[name] for name in row}
-    accounts, stages = values["accounts"], values["stages"]
-    values["accounts"] = None if accounts is None else tuple(json.loads(accounts))
+    stages = values["stages"]
+    values["accounts"] = _accounts(values["accounts"])
     values["stages"] = tuple(json.loads(stages)) if stages else ()
     values["arguments"] = json.loads(values["arguments"] or "{}")
     return BulkRun(**values)
+
+
+def _accounts(text: str | None) -> Accounts:
+    return None if text is None else tuple(json.loads(text))
 
 
 def shown(run: BulkRun, *, late: Count, limited_by: str | None) -> BulkRun:

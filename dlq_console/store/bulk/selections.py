@@ -81,7 +81,15 @@ def from_query(text: str) -> EventFilter:
     return EventFilter.parse(parse_qs(text))
 
 
-def walk(store: Store, connection: Connection, selection: Selection, columns: str, reach: int) -> Walk | None:
+def walk(
+    store: Store,
+    connection: Connection,
+    selection: Selection,
+    columns: str,
+    reach: int,
+    *,
+    to_the_end: bool = False,
+) -> Walk | None:
     """SQL that yields the newest events of a selection in no order; None where there can be none.
 
     Args:
@@ -90,6 +98,7 @@ def walk(store: Store, connection: Connection, selection: Selection, columns: st
         selection: which events.
         columns: of the event table, and expressions over them, with `id` and `finished_at` among them.
         reach: most rows. Where some may fail a check, the list says how many are looked at.
+        to_the_end: look at `reach` rows there too.
     """
     if selection.flt is None:
         condition, parameters = chosen_sql(store, selection)
@@ -102,13 +111,14 @@ def walk(store: Store, connection: Connection, selection: Selection, columns: st
     if not route.checked:
         rows = route.rows(f"{columns}, {_SURE}", reach, beyond=_UNTIL_CUT)
         return Walk(rows, parameters, route)
+    together = reach if to_the_end else None
     # With its alias: an event has a place too, in its lane.
-    gave_up = f"(w.place = {route.patience()}) AS gave_up"
+    gave_up = f"(w.place = {route.patience(together)}) AS gave_up"
     if route.source == "{event}":
-        rows = route.numbered_rows(columns, beyond=_UNTIL_CUT)
+        rows = route.numbered_rows(columns, together=together, beyond=_UNTIL_CUT)
         return Walk(f"SELECT w.*, {gave_up} FROM ({rows}) AS w", parameters)
     # What it walks holds no more than the columns for checks.
-    rows = route.numbered_rows("id AS walked_id", beyond=_UNTIL_CUT)
+    rows = route.numbered_rows("id AS walked_id", together=together, beyond=_UNTIL_CUT)
     sql = f"SELECT {columns}, matches, {gave_up} FROM ({rows}) AS w JOIN {{event}} ON id = walked_id"
     return Walk(sql, parameters)
 

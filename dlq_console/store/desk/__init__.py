@@ -5,7 +5,9 @@ The functions that write take the transaction of their caller and write their au
 """
 
 from dlq_console.store.desk.groups import assign_group, group_marks, set_playbook
+from dlq_console.store.desk.putting_back import put_back
 from dlq_console.store.desk.reading import account_of, accounts_of, assignable, marks, notes, sees_account
+from dlq_console.store.desk.taking_back import Act, act_since, changes_of, newest_row
 from dlq_console.store.desk.values import (
     MAX_NOTE,
     MAX_TAG,
@@ -36,6 +38,7 @@ __all__ = [
     "MAX_TAGS",
     "NO_GROUP_MARKS",
     "NO_MARKS",
+    "Act",
     "Assignment",
     "Change",
     "GroupMarks",
@@ -43,17 +46,21 @@ __all__ = [
     "Note",
     "account_of",
     "accounts_of",
+    "act_since",
     "add_note",
     "assign",
     "assign_group",
     "assignable",
     "carry_over",
     "change_tags",
+    "changes_of",
     "clean_tags",
     "group_marks",
     "held_by",
     "marks",
+    "newest_row",
     "notes",
+    "put_back",
     "read_assignment",
     "sees_account",
     "set_playbook",

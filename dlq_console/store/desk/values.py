@@ -102,13 +102,20 @@ def clean_tags(tags: Iterable[object]) -> tuple[str, ...]:
 def unknown_person(name: str | None) -> PayloadRefused:
     """What is said where nobody of that name could see to it."""
     return PayloadRefused(
-        f"to: there is no user {name} who may log in and act upon events; choose another one."
+        f"to: there is no user {name} who may log in and act upon events; choose another one.",
+        cause="unknown_person",
+        name=name,
     )
 
 
 def too_many_tags() -> PayloadRefused:
     """What is said where an event would have too many."""
-    return PayloadRefused(f"tags: an event has at most {MAX_TAGS}; remove some first.")
+    return PayloadRefused(
+        f"tags: an event has at most {MAX_TAGS}; remove some first.",
+        cause="too_many_tags",
+        name="tag",
+        limit=MAX_TAGS,
+    )
 
 
 def _tag(tag: object) -> str:

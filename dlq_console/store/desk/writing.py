@@ -154,6 +154,16 @@ def held_by(store: Store, connection: Connection, event_ids: Sequence[int]) -> d
     return {event_id: row.assignee for event_id, row in _open(store, connection, event_ids).items()}
 
 
+def standing(
+    store: Store, connection: Connection, event_ids: Sequence[int]
+) -> dict[int, tuple[Assignment, datetime | None]]:
+    """Who sees to each of some events, and until when it is out of sight; locked as by `held_by`."""
+    return {
+        event_id: (Assignment(row.assignee, read_time(row.due_at)), read_time(row.snoozed_until))
+        for event_id, row in _open(store, connection, event_ids).items()
+    }
+
+
 def _write_tags(store: Store, connection: Connection, changes: dict[int, Change[tuple[str, ...]]]) -> None:
     for template, rows in (
         (ADD_TAG, [(tag, key) for key, one in changes.items() for tag in {*one.after} - {*one.before}]),

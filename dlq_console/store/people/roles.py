@@ -39,6 +39,8 @@ class Permission(StrEnum):
     TAG = "tag"
     NOTE = "note"
     SNOOZE = "snooze"
+    SNOOZE_ALERT = "snooze_alert"
+    TEST_ALERT = "test_alert"
     SHARE_VIEW = "share_view"
     BULK = "bulk"
     REVEAL = "reveal"
@@ -68,6 +70,8 @@ PERMISSIONS: dict[Permission, Role] = {
     Permission.TAG: Role.OPERATOR,
     Permission.NOTE: Role.OPERATOR,
     Permission.SNOOZE: Role.OPERATOR,
+    Permission.SNOOZE_ALERT: Role.OPERATOR,
+    Permission.TEST_ALERT: Role.OPERATOR,
     Permission.SHARE_VIEW: Role.OPERATOR,
     Permission.BULK: Role.OPERATOR,
     Permission.REVEAL: Role.EDITOR,

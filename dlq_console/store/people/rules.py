@@ -25,6 +25,12 @@ _NAME = re.compile(r"\w[\w.@+-]*")
 class PeopleError(DLQError):
     """The name, password, role or account cannot be used."""
 
+    def __init__(self, message: str | None = None, *, cause: str = "", **facts: object) -> None:
+        #: What is wrong, for whoever says it in another language, and the `facts` of that sentence; empty where nobody does.
+        self.cause = cause
+        self.facts = facts
+        super().__init__(message)
+
 
 class NameTaken(PeopleError):
     """The name is in use already."""
@@ -88,9 +94,17 @@ def write_accounts(accounts: Sequence[str] | None) -> str | None:
         return None
     names = list(dict.fromkeys(normalize("NFC", account).strip() for account in accounts))
     if not names or len(names) > MAX_ACCOUNTS:
-        raise PeopleError(f"accounts: name 1 to {MAX_ACCOUNTS}, or leave them out for all.")
+        raise PeopleError(
+            f"accounts: name 1 to {MAX_ACCOUNTS}, or leave them out for all.",
+            cause="accounts_number",
+            limit=MAX_ACCOUNTS,
+        )
     if any(not name or len(name) > MAX_ACCOUNT or _unstorable(name) for name in names):
-        raise PeopleError(f"accounts: use 1 to {MAX_ACCOUNT} printable characters for each.")
+        raise PeopleError(
+            f"accounts: use 1 to {MAX_ACCOUNT} printable characters for each.",
+            cause="accounts_characters",
+            limit=MAX_ACCOUNT,
+        )
     return json.dumps(names)
 
 

@@ -39,6 +39,7 @@ def list_runs() -> Response:
 @bulk.arguments(bulk_schemas.BulkSchema)
 @bulk.response(202, bulk_schemas.BulkStartedSchema)
 @bulk.alt_response(200, schema=bulk_schemas.PreviewSchema, description="With dry_run: nothing was done.")
+@bulk.alt_response(409, **PROBLEM)
 @bulk.alt_response(422, **PROBLEM)
 def start_run(asked: dict[str, Any]) -> Response:
     """Begin a run, or with `dry_run` tell what it would do."""
@@ -51,11 +52,18 @@ def start_run(asked: dict[str, Any]) -> Response:
         "accounts": asking.accounts,
     }
     if asked["dry_run"]:
-        preview = hub().bulk.preview(asked["action"], flt, ids=ids, **who)
+        preview = hub().bulk.preview(
+            asked["action"],
+            flt,
+            ids=ids,
+            exact=asked["exact"],
+            selection_token=asked.get("selection_token"),
+            **who,
+        )
         sample = [summary_json(event) for event in preview.sample]
         return json_answer(preview_json(preview) | {"sample": sample})
     terms: dict[str, Any] = {
-        name: asked.get(name) for name in ("note", "rate", "canary", "stop_share", "window")
+        name: asked.get(name) for name in ("note", "rate", "canary", "stop_share", "window", "expected_count")
     }
     token = asked.get("selection_token")
     run_id = hub().bulk.start(asked["action"], flt, ids=ids, selection_token=token, **terms, **who)

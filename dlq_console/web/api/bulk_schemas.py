@@ -57,7 +57,17 @@ class BulkSchema(BodySchema):
         metadata=_about("How many may be let go and not ended at once; 100."),
     )
     dry_run = fields.Boolean(load_default=False, metadata=_about("Only tell what it would do."))
+    exact = fields.Boolean(
+        load_default=False,
+        metadata=_about("With dry_run: count and group all of them, which may take some seconds."),
+    )
     selection_token = _text("Of the dry run that was looked at: means exactly its events.", null=True)
+    expected_count = fields.Integer(
+        strict=True,
+        allow_none=True,
+        validate=validate.Range(min=0),
+        metadata=_about("Of how many events you know; with any other number nothing is begun (409)."),
+    )
 
 
 class PartSchema(Schema):
@@ -73,7 +83,7 @@ class PreviewSchema(Schema):
 
     count = _count("How many events.")
     count_capped = fields.Boolean(metadata=_about("There are more."))
-    looked = _count("How many of them, the newest, the other figures are about.")
+    looked = _count("How many of them, the newest, the other figures are about; all with exact.")
     by_kind = fields.List(fields.Nested(PartSchema))
     by_account = fields.List(fields.Nested(PartSchema))
     by_error = fields.List(fields.Nested(PartSchema))

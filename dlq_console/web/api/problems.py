@@ -21,12 +21,15 @@ from dlq_console.errors import (
     UnknownKind,
 )
 from dlq_console.store.filters import FilterError
+from dlq_console.store.people import NameTaken, PeopleError
 from dlq_console.store.views import ViewNameTaken, ViewNotFound, ViewRefused
 from dlq_console.web import outages
 
 #: The error classes of the hub and the status with which each is answered.
 STATUSES: dict[type[DLQError], int] = {
     FilterError: 400,
+    NameTaken: 409,
+    PeopleError: 422,
     ViewNotFound: 404,
     ViewNameTaken: 409,
     ViewRefused: 422,

@@ -11,10 +11,12 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
 from dlq_console.web.api import problems
 from dlq_console.web.api.acts import acts
+from dlq_console.web.api.alerts import alerts
 from dlq_console.web.api.blueprints import PREFIX
 from dlq_console.web.api.bulk import bulk
 from dlq_console.web.api.desk import desk
 from dlq_console.web.api.doors import doors
+from dlq_console.web.api.embeds import embeds
 from dlq_console.web.api.events import api
 from dlq_console.web.api.groups import groups
 from dlq_console.web.api.health import health
@@ -27,7 +29,7 @@ from dlq_console.web.api.workers import workers
 from dlq_console.web.security import csrf
 
 #: In the order in which they are described.
-PARTS = (api, acts, groups, kinds, desk, doors, lag, health, workers, nodes, bulk, views)
+PARTS = (api, acts, groups, kinds, desk, doors, lag, health, alerts, workers, nodes, bulk, views, embeds)
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 #: Answers what no route of the API does; the pages' own error pages are of no use to a program.

@@ -1,4 +1,4 @@
-"""How things went and how they stand: figures per minute, samples, frames for other pages, alerts.
+"""How things went and how they stand: figures per minute, samples, closings, frames for other pages, alerts.
 
 Frozen: what this step adds, written out, whatever `health_tables.py` says by then.
 """
@@ -38,8 +38,11 @@ def upgrade() -> None:
     prefix: str = context.config.attributes["table_prefix"]
     _rollup(f"{prefix}rollup")
     _sample(f"{prefix}sample")
+    _closing(f"{prefix}scope_closing")
+    _note_standing(f"{prefix}scope_closing", f"{prefix}scope")
     _embed(f"{prefix}embed")
     _alerts(prefix)
+    _first_seen(f"{prefix}error_group")
 
 
 def _rollup(table: str) -> None:
@@ -60,11 +63,39 @@ def _sample(table: str) -> None:
     op.create_table(
         table,
         sa.Column("grain", sa.SmallInteger(), nullable=False),
-        _text("account"),
         _time("bucket"),
+        _text("account"),
         *map(_count, SAMPLED),
         _long("oldest_due_ms"),
-        sa.PrimaryKeyConstraint("grain", "account", "bucket", name=op.f(f"{table}_pk")),
+        sa.PrimaryKeyConstraint("grain", "bucket", "account", name=op.f(f"{table}_pk")),
+    )
+
+
+def _closing(table: str) -> None:
+    op.create_table(
+        table,
+        sa.Column("id", BIG_ID, nullable=False, autoincrement=True),
+        *map(_text, ("type", "name", "cause")),
+        _time("began_at"),
+        _time("until_at", null=True),
+        _text("reason", null=True),
+        sa.PrimaryKeyConstraint("id", name=op.f(f"{table}_pk")),
+        sqlite_autoincrement=True,
+    )
+    op.create_index(f"{table}_began_ix", table, ["type", "name", "began_at"])
+    op.create_index(f"{table}_until_ix", table, ["until_at"])
+
+
+def _note_standing(table: str, scope: str) -> None:
+    """What keeps a door closed already began before this table did."""
+    into = f"INSERT INTO {table} (type, name, cause, began_at, until_at, reason)"
+    op.execute(
+        f"{into} SELECT type, name, 'provider', coalesce(closed_since, updated_at), provider_until, provider_reason"
+        f" FROM {scope} WHERE provider_until IS NOT NULL"
+    )
+    op.execute(
+        f"{into} SELECT type, name, CASE WHEN pause_cause = 'auth' THEN 'auth' ELSE 'pause' END, paused_at,"
+        f" paused_until, pause_note FROM {scope} WHERE paused_at IS NOT NULL"
     )
 
 
@@ -124,6 +155,12 @@ def _alerts(prefix: str) -> None:
         _time("at"),
         sa.PrimaryKeyConstraint("rule", name=op.f(f"{snooze}_pk")),
     )
+
+
+def _first_seen(table: str) -> None:
+    """For alerts about causes that are new."""
+    dead = sa.text("dead > 0")
+    op.create_index(f"{table}_first_ix", table, ["first_seen_at"], postgresql_where=dead, sqlite_where=dead)
 
 
 def _text(name: str, *, null: bool = False) -> sa.Column[Any]:
