@@ -121,21 +121,24 @@ def on(report: Report, engine: str, url: str, size: Size) -> None:
 @contextmanager
 def steps(hub: Hub, url: str) -> Iterator[None]:
     """The periodic steps in a process of their own, as in production: the overview takes its figures from what they see."""
+    # The minutes of the last week, which the steps would make while pages are opened.
+    while not is_rolled_up(hub.store):
+        rollups.roll_up(hub.store)
     # Nothing is pruned of a database that stays.
     settings = {"DLQ_DATABASE_URL": url, "DLQ_RETENTION_DAYS": "36500"}
     with Child([sys.executable, "-m", "dlq_console", "scheduler"], env=settings) as scheduler:
-        scheduler.wait_until(lambda: is_known(hub.store), STEPS_SECONDS, "the steps to know what there is")
+        scheduler.wait_until(
+            lambda: not health_seen.look(hub.store).is_doubtful,
+            STEPS_SECONDS,
+            "the steps to know what there is",
+        )
         yield
 
 
-def is_known(store: Store) -> bool:
-    """Whether the steps have looked at all accounts and made the minutes until now."""
+def is_rolled_up(store: Store) -> bool:
+    """Whether the minutes are made until now."""
     until = rollups.rolled_until(store)
-    return (
-        until is not None
-        and utc_now() - until < timedelta(minutes=3)
-        and not health_seen.look(store).is_doubtful
-    )
+    return until is not None and utc_now() - until < timedelta(minutes=3)
 
 
 def read_dead_letters(report: Report, hub: Hub) -> None:

@@ -8,7 +8,7 @@ from werkzeug.local import LocalProxy
 from dlq_console.errors import StoreUnavailable
 from dlq_console.store import queries
 from dlq_console.store.filters import EventFilter
-from dlq_console.store.queries import Count
+from dlq_console.store.queries import TOTAL_CAP, Count
 from dlq_console.store.states import Status
 from dlq_console.web import display, words
 from dlq_console.web.acts_told import act_told
@@ -48,9 +48,17 @@ def install(app: Flask) -> None:
     )
 
 
-def dead_count() -> Count | None:
-    """How many dead letters this person may see, for the list of pages; None where the database is away."""
+def dead_count(known: Count | None = None) -> Count | None:
+    """How many dead letters this person may see, for the list of pages; None where the database is away.
+
+    Args:
+        known: what the page has counted itself. Every page tells the number alike, so no further than TOTAL_CAP.
+    """
+    if known is not None:
+        return Count(min(known.number, TOTAL_CAP), known.capped or known.number > TOTAL_CAP)
     try:
-        return queries.count(store(), EventFilter(status=(Status.DEAD,)), accounts=g.person.accounts)
+        return queries.count(
+            store(), EventFilter(status=(Status.DEAD,)), accounts=g.person.accounts, cap=TOTAL_CAP
+        )
     except StoreUnavailable:
         return None

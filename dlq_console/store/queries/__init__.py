@@ -7,7 +7,7 @@ the asking person may see: None for all, else a tuple; an event of any other acc
 from dlq_console.store.lanes import Lane, lane
 from dlq_console.store.prechecks import Precheck, last_precheck
 from dlq_console.store.queries.counts import CAP, Count, count
-from dlq_console.store.queries.dead_letters import Cause, DeadLetters, dead_letters
+from dlq_console.store.queries.dead_letters import TOTAL_CAP, Cause, DeadLetters, dead_letters
 from dlq_console.store.queries.doors import (
     CircuitChange,
     ClosedDoor,
@@ -52,6 +52,7 @@ __all__ = [
     "MAX_FAILURES",
     "MAX_GROUPS",
     "MAX_LIMIT",
+    "TOTAL_CAP",
     "AccountFigures",
     "Cause",
     "CircuitChange",
