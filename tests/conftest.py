@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,6 +36,9 @@ LOCAL_ZONE = "America/Sao_Paulo"
 
 TEMPLATE_DATABASE = "migrated_template"
 
+#: As `utc_now()` is written; a time that a test has chosen has no microseconds.
+PRESENT_TIME = re.compile(r"\d\d:\d\d:\d\d\.\d{6}")
+
 
 def _clean_environment() -> None:
     for name in list(os.environ):
@@ -45,6 +49,13 @@ def _clean_environment() -> None:
 
 
 _clean_environment()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse names with the present time in them: each process that shares the tests would know others."""
+    named_by_time = [item.nodeid for item in items if PRESENT_TIME.search(item.nodeid)]
+    if named_by_time:
+        raise pytest.UsageError(f"these need ids without the present time: {named_by_time[:3]}")
 
 
 def _found(make: Callable[[], Service]) -> Service:

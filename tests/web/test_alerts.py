@@ -337,7 +337,17 @@ def test_a_rule_is_snoozed_with_a_reason_and_told_of_again(desk: Desk, maria: Vi
         SOON | {"note": "x" * 501},
         SOON | {"at": "2020-01-01T00:00", "note": "x"},
     ],
-    ids=str,
+    ids=[
+        "nothing",
+        "a word",
+        "no year",
+        "over",
+        "too far",
+        "no note",
+        "blanks",
+        "a long note",
+        "the place of the form",
+    ],
 )
 def test_a_snooze_without_a_time_ahead_or_without_a_reason_is_refused_and_no_word_is_lost(
     desk: Desk, maria: Visitor, form: dict[str, str]
