@@ -9,7 +9,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from dlq_console.errors import RateLimited
-from dlq_console.web.api import schemas
+from dlq_console.web.api import door_schemas
 from tests.cli.running import CommandLine
 from tests.web.desk import Desk
 from tests.web.test_api import Program, ci, client, problem, program
@@ -30,7 +30,7 @@ def test_accounts_tell_their_work_and_what_keeps_them_closed(desk: Desk, ci: Pro
         1,
     )
     assert sp["until"].endswith("Z")
-    assert set(schemas.AccountSchema().fields) == set(sp)
+    assert set(door_schemas.AccountSchema().fields) == set(sp)
 
 
 def test_an_account_is_paused_and_resumed(desk: Desk, ci: Program) -> None:
@@ -55,9 +55,9 @@ def test_breakers_are_forced_and_reset(desk: Desk, ci: Program) -> None:
     forced = ci.post("/breakers/filial-sp/force-open", {"note": "Repair", "seconds": 600}).get_json()
     assert (forced["state"], forced["computed"]) == ("open", "closed")
     assert forced["override"]["actor"] == "token:operator-0"
-    assert set(schemas.BreakerSchema().fields) == set(forced)
-    assert set(schemas.OverrideSchema().fields) == set(forced["override"])
-    assert set(schemas.TransitionSchema().fields) == set(forced["history"][0])
+    assert set(door_schemas.BreakerSchema().fields) == set(forced)
+    assert set(door_schemas.OverrideSchema().fields) == set(forced["override"])
+    assert set(door_schemas.TransitionSchema().fields) == set(forced["history"][0])
     assert ci.get("/breakers").get_json() == {"filial-sp": forced}
     assert ci.post("/breakers/filial-sp/force-closed").get_json()["override"]["position"] == "forced_closed"
     assert ci.post("/breakers/filial-sp/reset").get_json()["override"] is None

@@ -7,7 +7,7 @@ from flask.testing import FlaskClient
 
 from dlq_console.resilience import IdempotentCalls
 from dlq_console.resilience.calls import Replay
-from dlq_console.web.api import schemas
+from dlq_console.web.api import node_schemas
 from tests.web.desk import Desk
 from tests.web.test_api import Program, ci, client, problem, program
 
@@ -37,12 +37,12 @@ def test_calls_of_unknown_outcome_are_listed_and_decided(desk: Desk, ci: Program
         "TimeoutError",
     )
     assert item["since"].endswith("Z")
-    assert set(schemas.NodeSchema().fields) == set(item)
+    assert set(node_schemas.NodeSchema().fields) == set(item)
     decided = ci.post(
         "/nodes/decide", {"key": "k", "applied": True, "note": "Seen", "result": {"total": 1.5}}
     )
     assert decided.get_json() == {"key": "k", "node": "book", "about": "order=8841", "outcome": "applied"}
-    assert set(schemas.DecidedSchema().fields) == set(decided.get_json())
+    assert set(node_schemas.DecidedSchema().fields) == set(decided.get_json())
     assert ci.get("/nodes").get_json() == {"items": []}
     assert calls.run("k", "f", lambda: "twice") == Replay({"total": 1.5})
     body = problem(ci.post("/nodes/decide", {"key": "k", "applied": False}), 404)

@@ -12,7 +12,7 @@ from flask import Flask
 from dlq_console.clock import utc_now
 from dlq_console.store import groups, people
 from dlq_console.store.queries.dead_letters import CAUSE_SAMPLE
-from dlq_console.web.api import schemas
+from dlq_console.web.api import group_schemas
 from dlq_console.web.counting import STALE_AFTER
 from dlq_console.web.groups import PAGE_SIZE
 from tests.store.filling import dead
@@ -258,7 +258,7 @@ def test_programs_get_the_same_figures(app: Flask, desk: Desk) -> None:
         "assignment_due": None,
     }
     assert second["account"] == "filial-sp"
-    for schema, document in ((schemas.GroupsSchema, answer), (schemas.GroupSchema, first)):
+    for schema, document in ((group_schemas.GroupsSchema, answer), (group_schemas.GroupSchema, first)):
         described = {field.data_key or name for name, field in schema().fields.items()}
         assert described == set(document)
     filtered = _api(app, desk, "/api/v1/groups?q=estoque&limit=1").get_json()

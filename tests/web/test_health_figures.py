@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 
 from dlq_console.resilience import BulkheadConfig, CircuitBreakerConfig
 from dlq_console.store import people
-from dlq_console.web.api import schemas
+from dlq_console.web.api import door_schemas
 from dlq_console.workers import steps
 from tests.web.desk import Desk
 from tests.web.test_api import Program, ci, client, problem, program
@@ -48,7 +48,7 @@ def test_the_api_shows_services_beside_the_hub(served: Desk, ci: Program) -> Non
         "filial-sp": ("account", "open"),
         "search": ("service", "open"),
     }
-    assert set(breakers["search"]) == set(breakers["filial-sp"]) == set(schemas.BreakerSchema().fields)
+    assert set(breakers["search"]) == set(breakers["filial-sp"]) == set(door_schemas.BreakerSchema().fields)
     assert breakers["search"]["open_until"].endswith("Z")
     bulkheads = ci.get("/bulkheads").get_json()
     assert {name: (shown["scope"], shown["waiting"]) for name, shown in bulkheads.items()} == {
@@ -56,7 +56,7 @@ def test_the_api_shows_services_beside_the_hub(served: Desk, ci: Program) -> Non
         "search": ("service", 0),
     }
     assert (bulkheads["search"]["max"], bulkheads["search"]["available"]) == (4, 4)
-    assert set(bulkheads["search"]) == set(bulkheads["filial-sp"]) == set(schemas.BulkheadSchema().fields)
+    assert set(bulkheads["search"]) == set(bulkheads["filial-sp"]) == set(door_schemas.BulkheadSchema().fields)
 
 
 def test_the_api_holds_and_resets_the_breaker_of_a_service(served: Desk, ci: Program) -> None:

@@ -11,13 +11,14 @@ from dlq_console.store.people import Permission
 from dlq_console.web.api import schemas
 from dlq_console.web.api.access import demand
 from dlq_console.web.api.blueprints import PROBLEM, api_blueprint, json_answer
+from dlq_console.web.api.described import NoteSchema
 from dlq_console.web.api.events import everything, see
 from dlq_console.web.hub import hub
 
 acts = api_blueprint("api_acts", __name__, "Events: correct, restore, cancel, ask.")
 
 
-class EditSchema(schemas.NoteSchema):
+class EditSchema(NoteSchema):
     """What is to be sent instead."""
 
     payload = fields.Raw(
@@ -65,7 +66,7 @@ def edit_event(edited: dict[str, Any], event_id: int) -> Response:
 
 
 @acts.route("/events/<int:event_id>/restore", methods=["POST"])
-@acts.arguments(schemas.NoteSchema, required=False)
+@acts.arguments(NoteSchema, required=False)
 @acts.response(202, schemas.EventSchema)
 @acts.alt_response(409, **PROBLEM)
 def restore_event(why: dict[str, Any], event_id: int) -> Response:
@@ -77,7 +78,7 @@ def restore_event(why: dict[str, Any], event_id: int) -> Response:
 
 
 @acts.route("/events/<int:event_id>/cancel-send", methods=["POST"])
-@acts.arguments(schemas.NoteSchema, required=False)
+@acts.arguments(NoteSchema, required=False)
 @acts.response(202, schemas.EventSchema)
 @acts.alt_response(409, **PROBLEM)
 def cancel_send(why: dict[str, Any], event_id: int) -> Response:

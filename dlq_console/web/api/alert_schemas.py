@@ -6,19 +6,7 @@ from marshmallow import Schema, fields, validate
 
 from dlq_console.hub.alerting import LONGEST_SNOOZE, NOTE_LIMIT
 from dlq_console.store.queries import MAX_LIMIT
-from dlq_console.web.api.schemas import BodySchema
-
-
-def _about(text: str) -> dict[str, str]:
-    return {"description": text}
-
-
-def _text(text: str, *, null: bool = False) -> fields.String:
-    return fields.String(allow_none=null, metadata=_about(text))
-
-
-def _time(text: str, *, null: bool = True) -> fields.AwareDateTime:
-    return fields.AwareDateTime(allow_none=null, metadata=_about(text))
+from dlq_console.web.api.described import BodySchema, about, text_field, time_field
 
 
 class NoticesQuerySchema(Schema):
@@ -27,56 +15,54 @@ class NoticesQuerySchema(Schema):
     state = fields.String(
         load_default="open",
         validate=validate.OneOf(("open", "closed"), error="write open or closed."),
-        metadata=_about("`open`, or `closed` for those that are over."),
+        metadata=about("`open`, or `closed` for those that are over."),
     )
-    cursor = _text("`next_cursor` of another page of this list.")
+    cursor = text_field("`next_cursor` of another page of this list.")
     limit = fields.Integer(
         load_default=50,
         validate=validate.Range(1, MAX_LIMIT, error=f"write a number from 1 to {MAX_LIMIT}."),
-        metadata=_about("Most notices in the answer."),
+        metadata=about("Most notices in the answer."),
     )
 
 
 class AlertTrialSchema(Schema):
     """How one message fared."""
 
-    told_at = _time("When it was brought; null while it is on its way, or where it was given up.")
-    is_over = fields.Boolean(metadata=_about("Whether it was brought or given up."))
-    error = _text("Why not yet, or why not.", null=True)
-    at = _time("When it was put in.", null=False)
+    told_at = time_field("When it was brought; null while it is on its way, or where it was given up.")
+    is_over = fields.Boolean(metadata=about("Whether it was brought or given up."))
+    error = text_field("Why not yet, or why not.", null=True)
+    at = time_field("When it was put in.", null=False)
 
 
 class DeliverySchema(AlertTrialSchema):
     """The last message of a notice to one channel."""
 
-    channel = _text("Its name.")
+    channel = text_field("Its name.")
 
 
 class NoticeSchema(Schema):
     """What a rule has found, from when to when."""
 
-    id = fields.Integer(metadata=_about("Its own."))
-    rule = _text("Name of its rule.")
-    when = _text("What the rule looks at; null where that is not known any more.", null=True)
-    level = _text("page: must be seen at once; ticket: can wait.")
-    subject = _text("What it is about, unique within the rule.")
-    account = _text("Whose it is; null where it is nobody's.", null=True)
-    value = fields.Float(allow_none=True, metadata=_about("The figure, in the unit of the rule."))
-    unit = _text("events, seconds, minutes, percent, circuits, openings, lanes or accounts.", null=True)
-    found = fields.Dict(
-        keys=fields.String(), metadata=_about("Further figures, such as kind, until, reason.")
-    )
-    sentence = _text("The same in one English sentence.")
-    path = _text("The page of the console that shows it, with its filter.", null=True)
-    opened_at = _time("When it began.", null=False)
-    seen_at = _time("When it was found last.", null=False)
-    closed_at = _time("When it was over; null while it stands.")
-    told = fields.Integer(metadata=_about("How often it was told; the closing is not counted."))
-    told_at = _time("When it was told last.")
-    snoozed_until = _time("Until when nobody is told of its rule.")
+    id = fields.Integer(metadata=about("Its own."))
+    rule = text_field("Name of its rule.")
+    when = text_field("What the rule looks at; null where that is not known any more.", null=True)
+    level = text_field("page: must be seen at once; ticket: can wait.")
+    subject = text_field("What it is about, unique within the rule.")
+    account = text_field("Whose it is; null where it is nobody's.", null=True)
+    value = fields.Float(allow_none=True, metadata=about("The figure, in the unit of the rule."))
+    unit = text_field("events, seconds, minutes, percent, circuits, openings, lanes or accounts.", null=True)
+    found = fields.Dict(keys=fields.String(), metadata=about("Further figures, such as kind, until, reason."))
+    sentence = text_field("The same in one English sentence.")
+    path = text_field("The page of the console that shows it, with its filter.", null=True)
+    opened_at = time_field("When it began.", null=False)
+    seen_at = time_field("When it was found last.", null=False)
+    closed_at = time_field("When it was over; null while it stands.")
+    told = fields.Integer(metadata=about("How often it was told; the closing is not counted."))
+    told_at = time_field("When it was told last.")
+    snoozed_until = time_field("Until when nobody is told of its rule.")
     deliveries = fields.List(
         fields.Nested(DeliverySchema),
-        metadata=_about("Empty where nobody was told, or where one message told of many notices."),
+        metadata=about("Empty where nobody was told, or where one message told of many notices."),
     )
 
 
@@ -84,34 +70,34 @@ class NoticesSchema(Schema):
     """One page of notices."""
 
     items = fields.List(fields.Nested(NoticeSchema))
-    next_cursor = _text("Where the next page begins; null: this is the last one.", null=True)
+    next_cursor = text_field("Where the next page begins; null: this is the last one.", null=True)
 
 
 class StandingSnoozeSchema(Schema):
     """Nobody is told of a rule until then."""
 
-    until = _time("Until when.", null=False)
-    actor = _text("Who said so.")
-    note = _text("Why.")
-    at = _time("When it was said.", null=False)
+    until = time_field("Until when.", null=False)
+    actor = text_field("Who said so.")
+    note = text_field("Why.")
+    at = time_field("When it was said.", null=False)
 
 
 class AlertRuleSchema(Schema):
     """One rule in force. It is changed in the file that DLQ_ALERTS names."""
 
-    name = _text("By which it is snoozed.")
-    when = _text("What it looks at.")
-    over = fields.Float(metadata=_about("Found where the figure is larger than this."))
-    unit = _text("events, seconds, minutes, percent, circuits, openings, lanes or accounts.")
-    for_minutes = fields.Float(metadata=_about("How long it must be found before anybody is told."))
-    account = _text("Of which account; * for each of them.")
-    kind = _text("Of which kind; * for all together.")
-    repeat_hours = fields.Float(metadata=_about("An open notice is told again no sooner; 0: never."))
-    at_least = fields.Float(metadata=_about("Of a rate: so many events must stand behind it."))
-    to = fields.List(fields.String(), metadata=_about("Names of channels."))
-    level = _text("page: must be seen at once; ticket: can wait.")
+    name = text_field("By which it is snoozed.")
+    when = text_field("What it looks at.")
+    over = fields.Float(metadata=about("Found where the figure is larger than this."))
+    unit = text_field("events, seconds, minutes, percent, circuits, openings, lanes or accounts.")
+    for_minutes = fields.Float(metadata=about("How long it must be found before anybody is told."))
+    account = text_field("Of which account; * for each of them.")
+    kind = text_field("Of which kind; * for all together.")
+    repeat_hours = fields.Float(metadata=about("An open notice is told again no sooner; 0: never."))
+    at_least = fields.Float(metadata=about("Of a rate: so many events must stand behind it."))
+    to = fields.List(fields.String(), metadata=about("Names of channels."))
+    level = text_field("page: must be seen at once; ticket: can wait.")
     snooze = fields.Nested(
-        StandingSnoozeSchema, allow_none=True, metadata=_about("The snooze that stands; null: none.")
+        StandingSnoozeSchema, allow_none=True, metadata=about("The snooze that stands; null: none.")
     )
 
 
@@ -119,9 +105,9 @@ class AlertRulesSchema(Schema):
     """The rules in force."""
 
     items = fields.List(fields.Nested(AlertRuleSchema))
-    source = _text("The file, or built-in; null while nobody has looked yet.", null=True)
-    looked_at = _time("When they were looked at last; null: never.")
-    wrong = _text("Why no rule is looked at; null where they are.", null=True)
+    source = text_field("The file, or built-in; null while nobody has looked yet.", null=True)
+    looked_at = time_field("When they were looked at last; null: never.")
+    wrong = text_field("Why no rule is looked at; null where they are.", null=True)
 
 
 class AlertSnoozeSchema(BodySchema):
@@ -134,26 +120,26 @@ class AlertSnoozeSchema(BodySchema):
             "invalid": "write a time with a zone, such as 2026-03-01T08:00:00-03:00.",
             "invalid_awareness": "write a time with a zone, such as 2026-03-01T08:00:00-03:00.",
         },
-        metadata=_about(f"Ahead of now, {LONGEST_SNOOZE // 24} days at most; ISO 8601 with a zone."),
+        metadata=about(f"Ahead of now, {LONGEST_SNOOZE // 24} days at most; ISO 8601 with a zone."),
     )
     note = fields.String(
         required=True,
         validate=validate.Length(max=NOTE_LIMIT, error=f"write at most {NOTE_LIMIT} characters."),
-        metadata=_about("Why, so that the others know."),
+        metadata=about("Why, so that the others know."),
     )
 
 
 class AlertChannelSchema(Schema):
     """One channel."""
 
-    name = _text("Its own.")
-    where = _text(
+    name = text_field("Its own.")
+    where = text_field(
         "Where it leads, without what may be secret; null for who sees some accounts only.", null=True
     )
     last_test = fields.Nested(
         AlertTrialSchema,
         allow_none=True,
-        metadata=_about("How the last trial message fared; null: never tried."),
+        metadata=about("How the last trial message fared; null: never tried."),
     )
 
 
@@ -166,10 +152,10 @@ class AlertChannelsSchema(Schema):
 class AlertTestSchema(BodySchema):
     """Which channel is tried."""
 
-    channel = fields.String(metadata=_about("Its name; without it every channel."))
+    channel = fields.String(metadata=about("Its name; without it every channel."))
 
 
 class AlertTestedSchema(Schema):
     """What is on its way."""
 
-    channels = fields.List(fields.String(), metadata=_about("Those that get a trial message."))
+    channels = fields.List(fields.String(), metadata=about("Those that get a trial message."))

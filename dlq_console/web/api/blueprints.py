@@ -13,8 +13,8 @@ from flask_smorest import Blueprint
 from dlq_console.web.api import problems
 from dlq_console.web.api.access import require_token
 from dlq_console.web.api.bodies import ExactParser
+from dlq_console.web.api.described import ProblemSchema
 from dlq_console.web.api.representation import Document, to_text
-from dlq_console.web.api.schemas import ProblemSchema
 
 PREFIX = "/api/v1"
 #: How an answer that says no is described, whatever its status.

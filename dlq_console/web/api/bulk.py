@@ -11,9 +11,10 @@ from dlq_console.hub.bulk import Verb
 from dlq_console.hub.bulk_json import item_page_json, preview_json, run_json
 from dlq_console.store.filters import EventFilter, refuse_unknown
 from dlq_console.store.people import Permission, Person
-from dlq_console.web.api import bulk_schemas, schemas
+from dlq_console.web.api import bulk_schemas
 from dlq_console.web.api.access import demand
 from dlq_console.web.api.blueprints import PROBLEM, api_blueprint, json_answer
+from dlq_console.web.api.described import NoteSchema
 from dlq_console.web.api.events import LIST_PARAMETERS
 from dlq_console.web.api.filters import VIEW, parameters_of, read_filter
 from dlq_console.web.api.representation import summary_json
@@ -93,7 +94,7 @@ def list_items(asked: dict[str, Any], run_id: int) -> Response:
 
 
 @bulk.route("/bulk/<int:run_id>/pause", methods=["POST"])
-@bulk.arguments(schemas.NoteSchema, required=False)
+@bulk.arguments(NoteSchema, required=False)
 @bulk.response(200, bulk_schemas.BulkRunSchema)
 @bulk.alt_response(409, **PROBLEM)
 def pause_run(why: dict[str, Any], run_id: int) -> Response:
@@ -102,7 +103,7 @@ def pause_run(why: dict[str, Any], run_id: int) -> Response:
 
 
 @bulk.route("/bulk/<int:run_id>/resume", methods=["POST"])
-@bulk.arguments(schemas.NoteSchema, required=False)
+@bulk.arguments(NoteSchema, required=False)
 @bulk.response(200, bulk_schemas.BulkRunSchema)
 @bulk.alt_response(409, **PROBLEM)
 def resume_run(why: dict[str, Any], run_id: int) -> Response:
@@ -111,7 +112,7 @@ def resume_run(why: dict[str, Any], run_id: int) -> Response:
 
 
 @bulk.route("/bulk/<int:run_id>/cancel", methods=["POST"])
-@bulk.arguments(schemas.NoteSchema, required=False)
+@bulk.arguments(NoteSchema, required=False)
 @bulk.response(200, bulk_schemas.BulkRunSchema)
 @bulk.alt_response(409, **PROBLEM)
 def cancel_run(why: dict[str, Any], run_id: int) -> Response:

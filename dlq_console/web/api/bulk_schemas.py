@@ -2,29 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from marshmallow import Schema, fields, validate
 
 from dlq_console.hub.actions import NOTE_LIMIT
 from dlq_console.hub.bulk import ACTIONS, MAX_ITEMS, ItemState, RunState
-from dlq_console.web.api.schemas import BodySchema, EventSummarySchema
-
-
-def _about(text: str) -> dict[str, str]:
-    return {"description": text}
-
-
-def _count(text: str, *, null: bool = False) -> fields.Integer:
-    return fields.Integer(allow_none=null, metadata=_about(text))
-
-
-def _time(text: str) -> fields.Field[Any]:
-    return fields.AwareDateTime(format="iso", allow_none=True, metadata=_about(text))
-
-
-def _text(text: str, *, null: bool = False) -> fields.String:
-    return fields.String(allow_none=null, metadata=_about(text))
+from dlq_console.web.api.described import BodySchema, about, count_field, text_field, time_field
+from dlq_console.web.api.schemas import EventSummarySchema
 
 
 class BulkSchema(BodySchema):
@@ -32,58 +15,58 @@ class BulkSchema(BodySchema):
 
     action = fields.String(required=True, validate=validate.OneOf(list(ACTIONS)))
     filter = fields.Raw(
-        metadata=_about("The dead events: an object of parameters as in GET /events, or a query string.")
+        metadata=about("The dead events: an object of parameters as in GET /events, or a query string.")
     )
     arguments = fields.Raw(
         allow_none=True,
-        metadata=_about("Of assign {to, due, reassign}, of tag {tags}, of snooze {until}; others take none."),
+        metadata=about("Of assign {to, due, reassign}, of tag {tags}, of snooze {until}; others take none."),
     )
-    ids = fields.List(fields.Integer(strict=True), metadata=_about("Or these; not together with a filter."))
+    ids = fields.List(fields.Integer(strict=True), metadata=about("Or these; not together with a filter."))
     note = fields.String(
         allow_none=True,
         validate=validate.Length(max=NOTE_LIMIT),
-        metadata=_about("Why; needed for a discard, and for a reprocess above 10 events."),
+        metadata=about("Why; needed for a discard, and for a reprocess above 10 events."),
     )
-    rate = fields.Float(allow_none=True, metadata=_about("Items per second."))
+    rate = fields.Float(allow_none=True, metadata=about("Items per second."))
     canary = fields.Raw(
-        allow_none=True, metadata=_about("Sizes of the first stages, such as [1, 10, 100]; true for these.")
+        allow_none=True, metadata=about("Sizes of the first stages, such as [1, 10, 100]; true for these.")
     )
     stop_share = fields.Float(
-        allow_none=True, metadata=_about("Share that died again, 0 to 1, above which it stops; 0.2.")
+        allow_none=True, metadata=about("Share that died again, 0 to 1, above which it stops; 0.2.")
     )
     window = fields.Integer(
         strict=True,
         allow_none=True,
-        metadata=_about("How many may be let go and not ended at once; 100."),
+        metadata=about("How many may be let go and not ended at once; 100."),
     )
-    dry_run = fields.Boolean(load_default=False, metadata=_about("Only tell what it would do."))
+    dry_run = fields.Boolean(load_default=False, metadata=about("Only tell what it would do."))
     exact = fields.Boolean(
         load_default=False,
-        metadata=_about("With dry_run: count and group all of them, which may take some seconds."),
+        metadata=about("With dry_run: count and group all of them, which may take some seconds."),
     )
-    selection_token = _text("Of the dry run that was looked at: means exactly its events.", null=True)
+    selection_token = text_field("Of the dry run that was looked at: means exactly its events.", null=True)
     expected_count = fields.Integer(
         strict=True,
         allow_none=True,
         validate=validate.Range(min=0),
-        metadata=_about("Of how many events you know; with any other number nothing is begun (409)."),
+        metadata=about("Of how many events you know; with any other number nothing is begun (409)."),
     )
 
 
 class PartSchema(Schema):
     """One sort of events in a selection."""
 
-    name = _text("A kind, an account, or the fingerprint of a cause.")
-    label = _text("What people read: the name, or the error of one of them.")
-    number = _count("How many.")
+    name = text_field("A kind, an account, or the fingerprint of a cause.")
+    label = text_field("What people read: the name, or the error of one of them.")
+    number = count_field("How many.")
 
 
 class PreviewSchema(Schema):
     """What a bulk run would do."""
 
-    count = _count("How many events.")
-    count_capped = fields.Boolean(metadata=_about("There are more."))
-    looked = _count("How many of them, the newest, the other figures are about; all with exact.")
+    count = count_field("How many events.")
+    count_capped = fields.Boolean(metadata=about("There are more."))
+    looked = count_field("How many of them, the newest, the other figures are about; all with exact.")
     by_kind = fields.List(fields.Nested(PartSchema))
     by_account = fields.List(fields.Nested(PartSchema))
     by_error = fields.List(fields.Nested(PartSchema))
@@ -91,22 +74,22 @@ class PreviewSchema(Schema):
     refused = fields.Dict(
         keys=fields.String(),
         values=fields.Integer(),
-        metadata=_about(
+        metadata=about(
             "Cause -> how many would be refused: in_doubt, superseded, stale, not_dead, gone, assigned, not_allowed, too_many_tags."
         ),
     )
     warned = fields.Dict(
         keys=fields.String(),
         values=fields.Integer(),
-        metadata=_about(
+        metadata=about(
             "How many would be let go, but are too_old, blocked in a lane, or wait: breaker_open."
         ),
     )
-    close_look = _count(
+    close_look = count_field(
         "superseded, stale, blocked, assigned and too_many_tags were looked for among so many of them; null for among all.",
         null=True,
     )
-    selection_token = _text("Begins a run over exactly these events; for an hour.", null=True)
+    selection_token = text_field("Begins a run over exactly these events; for an hour.", null=True)
 
 
 class BulkStartedSchema(Schema):
@@ -119,37 +102,37 @@ class BulkRunSchema(Schema):
     """A bulk run."""
 
     id = fields.Integer()
-    action = _text("What is done.")
-    arguments = fields.Dict(keys=fields.String(), metadata=_about("With what; empty where it takes none."))
-    filter = _text("What it selected, as a query string.", null=True)
-    actor = _text("Who began it.")
-    acted_by = _text("Who paused, resumed or cancelled it last.", null=True)
-    note = _text("Why.", null=True)
+    action = text_field("What is done.")
+    arguments = fields.Dict(keys=fields.String(), metadata=about("With what; empty where it takes none."))
+    filter = text_field("What it selected, as a query string.", null=True)
+    actor = text_field("Who began it.")
+    acted_by = text_field("Who paused, resumed or cancelled it last.", null=True)
+    note = text_field("Why.", null=True)
     state = fields.String(validate=validate.OneOf(list(RunState)))
-    cause = _text("Why it stands still: person, drift or died_again.", null=True)
-    limited_by = _text("What it waits for: closed, lane, stage, window or rate.", null=True)
-    created_at = _time("When it was begun.")
-    cut_at = _time("What ended later is not part of it.")
-    frozen_at = _time("Since when its selection is whole.")
-    finished_at = _time("When it was over.")
-    expected = _count("How many the preview counted.", null=True)
-    drift = _count("By how many the selection differs from that.", null=True)
-    late = _count("How many ended too late to be part of it.")
-    late_capped = fields.Boolean(metadata=_about("There are more."))
-    total = _count("How many events it has.")
-    done = _count("How many of them have come to an end.")
-    released = _count("Let go, not ended.")
-    remaining = _count("Not let go.")
-    succeeded = _count("Done; of other acts than reprocess, what was done to.")
-    died_same = _count("Dead again of the same error.")
-    died_different = _count("Dead again of another error.")
-    refused = _count("Not let go, with a cause.")
+    cause = text_field("Why it stands still: person, drift or died_again.", null=True)
+    limited_by = text_field("What it waits for: closed, lane, stage, window or rate.", null=True)
+    created_at = time_field("When it was begun.")
+    cut_at = time_field("What ended later is not part of it.")
+    frozen_at = time_field("Since when its selection is whole.")
+    finished_at = time_field("When it was over.")
+    expected = count_field("How many the preview counted.", null=True)
+    drift = count_field("By how many the selection differs from that.", null=True)
+    late = count_field("How many ended too late to be part of it.")
+    late_capped = fields.Boolean(metadata=about("There are more."))
+    total = count_field("How many events it has.")
+    done = count_field("How many of them have come to an end.")
+    released = count_field("Let go, not ended.")
+    remaining = count_field("Not let go.")
+    succeeded = count_field("Done; of other acts than reprocess, what was done to.")
+    died_same = count_field("Dead again of the same error.")
+    died_different = count_field("Dead again of another error.")
+    refused = count_field("Not let go, with a cause.")
     rate = fields.Float(allow_none=True)
     window = fields.Integer()
     stages = fields.List(fields.Integer())
-    stage = _count("In which it is, from 0; as many as there are stages once they are over.")
+    stage = count_field("In which it is, from 0; as many as there are stages once they are over.")
     stop_share = fields.Float(allow_none=True)
-    eta_seconds = fields.Float(allow_none=True, metadata=_about("Until its end, at the speed so far."))
+    eta_seconds = fields.Float(allow_none=True, metadata=about("Until its end, at the speed so far."))
 
 
 class BulkRunsSchema(Schema):
@@ -163,7 +146,7 @@ class BulkItemsQuerySchema(Schema):
 
     state = fields.String(
         validate=validate.OneOf(list(ItemState)),
-        metadata=_about("Only those in this state; all if left out."),
+        metadata=about("Only those in this state; all if left out."),
     )
     cursor = fields.String(load_default="")
     limit = fields.Integer(load_default=50, validate=validate.Range(1, MAX_ITEMS))
@@ -173,20 +156,20 @@ class BulkItemSchema(Schema):
     """One event of a run."""
 
     event_id = fields.Integer()
-    position = _count("Items are let go in this order.")
+    position = count_field("Items are let go in this order.")
     state = fields.String(validate=validate.OneOf(list(ItemState)))
-    cause = _text("Why it was refused.", null=True)
-    released_at = _time("When it was let go.")
-    ended_at = _time("When it was seen to have ended.")
-    kind = _text("Of its event.", null=True)
-    account = _text("Of its event.", null=True)
-    entity_id = _text("Of its event.", null=True)
-    status = _text("Of its event, now.", null=True)
-    last_error = _text("Of its event, now.", null=True)
+    cause = text_field("Why it was refused.", null=True)
+    released_at = time_field("When it was let go.")
+    ended_at = time_field("When it was seen to have ended.")
+    kind = text_field("Of its event.", null=True)
+    account = text_field("Of its event.", null=True)
+    entity_id = text_field("Of its event.", null=True)
+    status = text_field("Of its event, now.", null=True)
+    last_error = text_field("Of its event, now.", null=True)
 
 
 class BulkItemsSchema(Schema):
     """Items in the order in which they are let go."""
 
     items = fields.List(fields.Nested(BulkItemSchema))
-    next_cursor = _text("Where the next page begins.", null=True)
+    next_cursor = text_field("Where the next page begins.", null=True)

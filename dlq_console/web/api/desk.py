@@ -10,7 +10,7 @@ from dlq_console.errors import EventNotFound
 from dlq_console.store import desk as marked
 from dlq_console.store import queries
 from dlq_console.store.people import Permission
-from dlq_console.web.api import schemas
+from dlq_console.web.api import desk_schemas, schemas
 from dlq_console.web.api.access import caller, demand
 from dlq_console.web.api.blueprints import PROBLEM, api_blueprint, json_answer
 from dlq_console.web.api.events import everything, see
@@ -21,7 +21,7 @@ desk = api_blueprint("api_desk", __name__, "Team: assign, tag, note, snooze, how
 
 
 @desk.route("/events/<int:event_id>/assign", methods=["POST"])
-@desk.arguments(schemas.AssignSchema)
+@desk.arguments(desk_schemas.AssignSchema)
 @desk.response(200, schemas.EventSchema)
 def assign_event(body: dict[str, Any], event_id: int) -> Response:
     """Let a person see to an event, or nobody."""
@@ -32,7 +32,7 @@ def assign_event(body: dict[str, Any], event_id: int) -> Response:
 
 
 @desk.route("/events/<int:event_id>/tag", methods=["POST"])
-@desk.arguments(schemas.TagsSchema)
+@desk.arguments(desk_schemas.TagsSchema)
 @desk.response(200, schemas.EventSchema)
 def tag_event(body: dict[str, Any], event_id: int) -> Response:
     """Give an event these tags and no others."""
@@ -43,8 +43,8 @@ def tag_event(body: dict[str, Any], event_id: int) -> Response:
 
 
 @desk.route("/events/<int:event_id>/notes", methods=["POST"])
-@desk.arguments(schemas.NoteKeySchema, location="headers")
-@desk.arguments(schemas.WriteNoteSchema)
+@desk.arguments(desk_schemas.NoteKeySchema, location="headers")
+@desk.arguments(desk_schemas.WriteNoteSchema)
 @desk.response(200, schemas.EventSchema)
 def note_event(headers: dict[str, str], body: dict[str, Any], event_id: int) -> Response:
     """Write a note about an event; with an `Idempotency-Key`, a repeat writes no second one."""
@@ -55,7 +55,7 @@ def note_event(headers: dict[str, str], body: dict[str, Any], event_id: int) -> 
 
 
 @desk.route("/events/<int:event_id>/snooze", methods=["POST"])
-@desk.arguments(schemas.SnoozeSchema)
+@desk.arguments(desk_schemas.SnoozeSchema)
 @desk.response(200, schemas.EventSchema)
 @desk.alt_response(409, **PROBLEM)
 def snooze_event(body: dict[str, Any], event_id: int) -> Response:
@@ -67,8 +67,8 @@ def snooze_event(body: dict[str, Any], event_id: int) -> Response:
 
 
 @desk.route("/groups/<fingerprint>/assign", methods=["POST"])
-@desk.arguments(schemas.AssignSchema)
-@desk.response(200, schemas.GroupMarksSchema)
+@desk.arguments(desk_schemas.AssignSchema)
+@desk.response(200, desk_schemas.GroupMarksSchema)
 def assign_group(body: dict[str, Any], fingerprint: str) -> Response:
     """Let a person see to a cause, or nobody."""
     asking = demand(Permission.ASSIGN)
@@ -78,8 +78,8 @@ def assign_group(body: dict[str, Any], fingerprint: str) -> Response:
 
 
 @desk.route("/groups/<fingerprint>/note", methods=["POST"])
-@desk.arguments(schemas.PlaybookSchema)
-@desk.response(200, schemas.GroupMarksSchema)
+@desk.arguments(desk_schemas.PlaybookSchema)
+@desk.response(200, desk_schemas.GroupMarksSchema)
 def note_group(body: dict[str, Any], fingerprint: str) -> Response:
     """Write down how a cause is fixed."""
     asking = demand(Permission.NOTE)

@@ -12,9 +12,10 @@ from dlq_console.hub.doors import account_name, circuit, circuit_scope, every_do
 from dlq_console.hub.services import service_breaker, service_of
 from dlq_console.store import queries
 from dlq_console.store.people import Permission, Person
-from dlq_console.web.api import schemas
+from dlq_console.web.api import door_schemas
 from dlq_console.web.api.access import demand
 from dlq_console.web.api.blueprints import PROBLEM, api_blueprint, json_answer
+from dlq_console.web.api.described import NoteSchema
 from dlq_console.web.api.representation import Document
 from dlq_console.web.health_figures import every_breaker, every_bulkhead
 from dlq_console.web.hub import hub
@@ -28,15 +29,15 @@ doors = api_blueprint("api_doors", __name__, "Accounts and circuits: what is clo
 
 
 @doors.route("/accounts", methods=["GET"])
-@doors.response(200, schemas.AccountsSchema)
+@doors.response(200, door_schemas.AccountsSchema)
 def list_accounts() -> Response:
     """Accounts that have work or a door, with what keeps it closed."""
     return json_answer({"items": _accounts(demand(Permission.VIEW))})
 
 
 @doors.route("/accounts/<path:account>/pause", methods=["POST"])
-@doors.arguments(schemas.PauseSchema, required=False)
-@doors.response(200, schemas.AccountSchema)
+@doors.arguments(door_schemas.PauseSchema, required=False)
+@doors.response(200, door_schemas.AccountSchema)
 def pause_account(how: dict[str, Any], account: str) -> Response:
     """Let no further event of an account start; what runs goes on to its end."""
     account = account_name(account)
@@ -47,8 +48,8 @@ def pause_account(how: dict[str, Any], account: str) -> Response:
 
 
 @doors.route("/accounts/<path:account>/resume", methods=["POST"])
-@doors.arguments(schemas.NoteSchema, required=False)
-@doors.response(200, schemas.AccountSchema)
+@doors.arguments(NoteSchema, required=False)
+@doors.response(200, door_schemas.AccountSchema)
 @doors.alt_response(409, **PROBLEM)
 def resume_account(how: dict[str, Any], account: str) -> Response:
     """Let events of a paused account start again."""
@@ -73,24 +74,24 @@ def list_bulkheads() -> Response:
 
 
 @doors.route("/breakers/<path:name>/force-open", methods=["POST"])
-@doors.arguments(schemas.ForceSchema, required=False)
-@doors.response(200, schemas.BreakerSchema)
+@doors.arguments(door_schemas.ForceSchema, required=False)
+@doors.response(200, door_schemas.BreakerSchema)
 def force_open(how: dict[str, Any], name: str) -> Response:
     """Let nothing start behind a circuit, whatever its calls say."""
     return _forced(name, "open", how)
 
 
 @doors.route("/breakers/<path:name>/force-closed", methods=["POST"])
-@doors.arguments(schemas.ForceSchema, required=False)
-@doors.response(200, schemas.BreakerSchema)
+@doors.arguments(door_schemas.ForceSchema, required=False)
+@doors.response(200, door_schemas.BreakerSchema)
 def force_closed(how: dict[str, Any], name: str) -> Response:
     """Let everything start behind a circuit, whatever its calls say."""
     return _forced(name, "closed", how)
 
 
 @doors.route("/breakers/<path:name>/reset", methods=["POST"])
-@doors.arguments(schemas.NoteSchema, required=False)
-@doors.response(200, schemas.BreakerSchema)
+@doors.arguments(NoteSchema, required=False)
+@doors.response(200, door_schemas.BreakerSchema)
 @doors.alt_response(404, **PROBLEM)
 def reset_breaker(how: dict[str, Any], name: str) -> Response:
     """Close a circuit, and end what a person had decided about it."""

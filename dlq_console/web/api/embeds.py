@@ -13,8 +13,8 @@ from dlq_console.store.people import Permission
 from dlq_console.web import embed_acts
 from dlq_console.web.api.access import demand
 from dlq_console.web.api.blueprints import PROBLEM, api_blueprint, json_answer
+from dlq_console.web.api.described import BodySchema, about, time_field
 from dlq_console.web.api.representation import Document
-from dlq_console.web.api.schemas import BodySchema
 
 embeds = api_blueprint("api_embeds", __name__, "Status frames that pages of others show; for administrators.")
 
@@ -28,45 +28,35 @@ _NOT_NOW = {
 }
 
 
-def _about(text: str) -> dict[str, str]:
-    return {"description": text}
-
-
-def _time(text: str, *, null: bool = True) -> fields.AwareDateTime:
-    return fields.AwareDateTime(allow_none=null, metadata=_about(text))
-
-
 class NewEmbedSchema(BodySchema):
     """A frame to be made."""
 
-    name = fields.String(
-        required=True, metadata=_about(f"What it calls itself; up to {MAX_NAME} characters.")
-    )
+    name = fields.String(required=True, metadata=about(f"What it calls itself; up to {MAX_NAME} characters."))
     accounts = fields.List(
         fields.String(),
         allow_none=True,
         load_default=None,
-        metadata=_about("Those it tells of, by name; null: all together, without names."),
+        metadata=about("Those it tells of, by name; null: all together, without names."),
     )
     origins = fields.List(
         fields.String(),
         load_default=list,
-        metadata=_about("Pages that may frame it, such as https://intranet.example."),
+        metadata=about("Pages that may frame it, such as https://intranet.example."),
     )
     no_page = fields.Boolean(
-        load_default=False, metadata=_about("No page may frame it: for its badge and its own address alone.")
+        load_default=False, metadata=about("No page may frame it: for its badge and its own address alone.")
     )
     detail = fields.String(
-        load_default=str(Detail.STATUS), metadata=_about("status, or figures: also lag, drain and circuit.")
+        load_default=str(Detail.STATUS), metadata=about("status, or figures: also lag, drain and circuit.")
     )
-    days = fields.Integer(load_default=DAYS, strict=True, metadata=_about("For how long it can be seen."))
+    days = fields.Integer(load_default=DAYS, strict=True, metadata=about("For how long it can be seen."))
 
 
 class RenewalSchema(BodySchema):
     """For how long a frame can be seen from now."""
 
     days = fields.Integer(
-        load_default=DAYS, strict=True, metadata=_about(f"1 to {MOST_DAYS}; only renew asks for it.")
+        load_default=DAYS, strict=True, metadata=about(f"1 to {MOST_DAYS}; only renew asks for it.")
     )
 
 
@@ -74,29 +64,29 @@ class EmbedSchema(Schema):
     """One frame."""
 
     id = fields.Integer()
-    name = fields.String(metadata=_about("What it calls itself."))
+    name = fields.String(metadata=about("What it calls itself."))
     accounts = fields.List(
-        fields.String(), allow_none=True, metadata=_about("Those it tells of; null for all.")
+        fields.String(), allow_none=True, metadata=about("Those it tells of; null for all.")
     )
-    origins = fields.List(fields.String(), metadata=_about("Pages that may frame it."))
+    origins = fields.List(fields.String(), metadata=about("Pages that may frame it."))
     detail = fields.String(validate=validate.OneOf(list(Detail)))
     state = fields.String(validate=validate.OneOf(list(Standing)))
-    version = fields.Integer(metadata=_about("Counts its addresses."))
+    version = fields.Integer(metadata=about("Counts its addresses."))
     created_by = fields.String()
-    created_at = _time("When it was made.", null=False)
-    expires_at = _time("When it ends.", null=False)
-    paused_at = _time("Since when it is paused.")
-    revoked_at = _time("When it was revoked.")
-    last_seen_at = _time("When it was last asked for.")
-    last_origin = fields.String(allow_none=True, metadata=_about("The page that showed it last."))
-    hits = fields.Integer(metadata=_about("How often it was asked for."))
+    created_at = time_field("When it was made.", null=False)
+    expires_at = time_field("When it ends.", null=False)
+    paused_at = time_field("Since when it is paused.")
+    revoked_at = time_field("When it was revoked.")
+    last_seen_at = time_field("When it was last asked for.")
+    last_origin = fields.String(allow_none=True, metadata=about("The page that showed it last."))
+    hits = fields.Integer(metadata=about("How often it was asked for."))
 
 
 class MadeEmbedSchema(EmbedSchema):
     """One frame with its address, which is told only when it is made or replaced."""
 
-    address = fields.String(metadata=_about("Of the frame."))
-    badge = fields.String(metadata=_about("Of its badge."))
+    address = fields.String(metadata=about("Of the frame."))
+    badge = fields.String(metadata=about("Of its badge."))
 
 
 class EmbedsSchema(Schema):

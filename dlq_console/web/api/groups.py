@@ -12,7 +12,7 @@ from dlq_console.store.desk import GroupMarks
 from dlq_console.store.filters import refuse_unknown
 from dlq_console.store.people import Permission
 from dlq_console.store.queries import Group, Groups
-from dlq_console.web.api import schemas
+from dlq_console.web.api import group_schemas
 from dlq_console.web.api.access import demand
 from dlq_console.web.api.blueprints import api_blueprint, json_answer
 from dlq_console.web.api.events import LIST_PARAMETERS
@@ -26,8 +26,8 @@ groups = api_blueprint("api_groups", __name__, "Groups: the causes of dead event
 
 
 @groups.route("/groups", methods=["GET"])
-@groups.arguments(schemas.GroupsQuerySchema, location="query")
-@groups.response(200, schemas.GroupsSchema)
+@groups.arguments(group_schemas.GroupsQuerySchema, location="query")
+@groups.response(200, group_schemas.GroupsSchema)
 def list_groups(arguments: dict[str, Any]) -> Response:
     """The causes of the dead events that match a filter, biggest first."""
     asking = demand(Permission.VIEW)

@@ -12,6 +12,7 @@ from dlq_console.health.values import Word
 from dlq_console.store.people import Permission
 from dlq_console.web.api.access import demand
 from dlq_console.web.api.blueprints import api_blueprint, json_answer
+from dlq_console.web.api.described import about
 from dlq_console.web.health_seen import Seen, look
 from dlq_console.web.hub import hub
 
@@ -20,58 +21,54 @@ health = api_blueprint(
 )
 
 
-def _about(description: str) -> dict[str, str]:
-    return {"description": description}
-
-
 class AccountHealthSchema(Schema):
     """One account, judged."""
 
     account = fields.String()
     word = fields.String(
-        metadata=_about("ok, degraded, blocked, down or unknown; unknown for all while nobody looks.")
+        metadata=about("ok, degraded, blocked, down or unknown; unknown for all while nobody looks.")
     )
-    last_word = fields.String(metadata=_about("The same as it was found last."))
-    since = fields.DateTime(metadata=_about("Since when it has stood so."))
+    last_word = fields.String(metadata=about("The same as it was found last."))
+    since = fields.DateTime(metadata=about("Since when it has stood so."))
     why = fields.String(
-        metadata=_about("The one reason that is told, such as provider, behind or dead_letters.")
+        metadata=about("The one reason that is told, such as provider, behind or dead_letters.")
     )
-    figure = fields.Float(allow_none=True, metadata=_about("The number of that reason."))
-    needs_person = fields.Boolean(metadata=_about("Whether it will not become well by itself."))
+    figure = fields.Float(allow_none=True, metadata=about("The number of that reason."))
+    needs_person = fields.Boolean(metadata=about("Whether it will not become well by itself."))
     closing = fields.Dict(
         keys=fields.String(),
         allow_none=True,
-        metadata=_about("What keeps its door closed: cause, since, until, reason, by."),
+        metadata=about("What keeps its door closed: cause, since, until, reason, by."),
     )
     counts = fields.Dict(
         keys=fields.String(),
-        metadata=_about(
+        metadata=about(
             "due, scheduled, paused, blocked, running, dead, stopped_lanes, oldest_due_at; `capped` names those that "
             "were counted up to a cap only."
         ),
     )
     flow = fields.Dict(
         keys=fields.String(),
-        metadata=_about(
+        metadata=about(
             "Of the last minutes: arrivals and completions per minute, done, died, lag in seconds."
         ),
     )
     drain = fields.Dict(
         keys=fields.String(),
-        metadata=_about("seconds from as_of until what is due is through, null where it will not be; bound."),
+        metadata=about("seconds from as_of until what is due is through, null where it will not be; bound."),
     )
-    slots = fields.Integer(allow_none=True, metadata=_about("How many of its events may run at once."))
-    circuit = fields.String(metadata=_about("closed, open or half_open."))
-    circuit_forced = fields.Boolean(metadata=_about("Whether a person has forced it."))
+    slots = fields.Integer(allow_none=True, metadata=about("How many of its events may run at once."))
+    circuit = fields.String(metadata=about("closed, open or half_open."))
+    circuit_forced = fields.Boolean(metadata=about("Whether a person has forced it."))
 
 
 class HealthSchema(Schema):
     """Everything, as of a moment of the database's clock."""
 
-    as_of = fields.DateTime(allow_none=True, metadata=_about("When somebody looked last; null: never."))
-    age_seconds = fields.Float(allow_none=True, metadata=_about("Seconds since then."))
-    stale = fields.Boolean(metadata=_about("Nobody looks any more, so these figures are those of as_of."))
-    items = fields.List(fields.Nested(AccountHealthSchema), metadata=_about("What needs a person first."))
+    as_of = fields.DateTime(allow_none=True, metadata=about("When somebody looked last; null: never."))
+    age_seconds = fields.Float(allow_none=True, metadata=about("Seconds since then."))
+    stale = fields.Boolean(metadata=about("Nobody looks any more, so these figures are those of as_of."))
+    items = fields.List(fields.Nested(AccountHealthSchema), metadata=about("What needs a person first."))
 
 
 @health.route("/health", methods=["GET"])

@@ -8,6 +8,7 @@ from marshmallow import Schema, fields
 from dlq_console.store.people import Permission
 from dlq_console.web.api.access import demand
 from dlq_console.web.api.blueprints import api_blueprint, json_answer
+from dlq_console.web.api.described import about, number_field
 from dlq_console.web.health_seen import seen
 from dlq_console.web.hub import hub
 from dlq_console.web.lag_figures import every_lag
@@ -18,37 +19,31 @@ BY_ACCOUNT = {"type": "object", "additionalProperties": {"$ref": "#/components/s
 lag = api_blueprint("api_lag", __name__, "Lag: how far each account is behind.")
 
 
-def _about(text: str) -> dict[str, str]:
-    return {"description": text}
-
-
-def _number(text: str) -> fields.Float:
-    return fields.Float(allow_none=True, metadata=_about(text))
-
-
 def _events(text: str) -> fields.Integer:
-    return fields.Integer(metadata=_about(text))
+    return fields.Integer(metadata=about(text))
 
 
 class LagSchema(Schema):
     """How far one account was behind when the states were read last; durations in seconds."""
 
-    lag_p50 = _number("Half of the first attempts of the last minutes started within this time of being due.")
-    lag_p95 = _number("95 of 100 did; null where none started.")
-    oldest_due = _number("How long the first of the due events had waited; null where none was due.")
+    lag_p50 = number_field(
+        "Half of the first attempts of the last minutes started within this time of being due."
+    )
+    lag_p95 = number_field("95 of 100 did; null where none started.")
+    oldest_due = number_field("How long the first of the due events had waited; null where none was due.")
     due = _events("Events that could start if the door of the account is open.")
     scheduled = _events("Events that will be due later.")
     paused = _events("Due events behind a closed door.")
     blocked = _events("Events behind an earlier one of their lane.")
     running = _events("Events that were running.")
-    capped = fields.List(fields.String(), metadata=_about("Which of these counts stopped at a cap."))
-    arrivals_per_minute = _number("Events that came in.")
-    completions_per_minute = _number("Events that ended well or died.")
+    capped = fields.List(fields.String(), metadata=about("Which of these counts stopped at a cap."))
+    arrivals_per_minute = number_field("Events that came in.")
+    completions_per_minute = number_field("Events that ended well or died.")
     minutes = _events("Over how many minutes lag and rates were counted.")
-    drain_seconds = _number("Until what is due will be through; null where it will not be at this pace.")
-    drain_bound = fields.String(metadata=_about("What limits it: pace, provider, door or nothing."))
-    as_of = fields.AwareDateTime(allow_none=True, metadata=_about("When the states were read."))
-    stale = fields.Boolean(metadata=_about("More has probably changed since then than is told."))
+    drain_seconds = number_field("Until what is due will be through; null where it will not be at this pace.")
+    drain_bound = fields.String(metadata=about("What limits it: pace, provider, door or nothing."))
+    as_of = fields.AwareDateTime(allow_none=True, metadata=about("When the states were read."))
+    stale = fields.Boolean(metadata=about("More has probably changed since then than is told."))
 
 
 @lag.route("/lag", methods=["GET"])

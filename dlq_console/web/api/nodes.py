@@ -11,7 +11,7 @@ from flask import Response, abort
 
 from dlq_console.hub.nodes import decide, undecided_nodes
 from dlq_console.store.people import Permission
-from dlq_console.web.api import schemas
+from dlq_console.web.api import node_schemas
 from dlq_console.web.api.access import demand
 from dlq_console.web.api.blueprints import PROBLEM, api_blueprint, json_answer
 from dlq_console.web.hub import hub
@@ -20,7 +20,7 @@ nodes = api_blueprint("api_nodes", __name__, "Calls that have their effect once.
 
 
 @nodes.route("/nodes", methods=["GET"])
-@nodes.response(200, schemas.NodesSchema)
+@nodes.response(200, node_schemas.NodesSchema)
 @nodes.alt_response(503, **PROBLEM)
 def list_nodes() -> Response:
     """Calls of unknown outcome, the oldest first."""
@@ -29,8 +29,8 @@ def list_nodes() -> Response:
 
 
 @nodes.route("/nodes/decide", methods=["POST"])
-@nodes.arguments(schemas.DecisionSchema)
-@nodes.response(200, schemas.DecidedSchema)
+@nodes.arguments(node_schemas.DecisionSchema)
+@nodes.response(200, node_schemas.DecidedSchema)
 @nodes.alt_response(404, **PROBLEM)
 @nodes.alt_response(409, **PROBLEM)
 def decide_node(decision: dict[str, Any]) -> Response:

@@ -14,7 +14,9 @@ from dlq_console.web.api.acts import acts
 from dlq_console.web.api.alerts import alerts
 from dlq_console.web.api.blueprints import PREFIX
 from dlq_console.web.api.bulk import bulk
+from dlq_console.web.api.described import ProblemSchema
 from dlq_console.web.api.desk import desk
+from dlq_console.web.api.door_schemas import BulkheadSchema
 from dlq_console.web.api.doors import doors
 from dlq_console.web.api.embeds import embeds
 from dlq_console.web.api.events import api
@@ -23,7 +25,6 @@ from dlq_console.web.api.health import health
 from dlq_console.web.api.kinds import kinds
 from dlq_console.web.api.lag import LagSchema, lag
 from dlq_console.web.api.nodes import nodes
-from dlq_console.web.api.schemas import BulkheadSchema, ProblemSchema
 from dlq_console.web.api.views import views
 from dlq_console.web.api.workers import workers
 from dlq_console.web.security import csrf

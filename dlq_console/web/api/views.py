@@ -13,29 +13,25 @@ from dlq_console.store.people import Permission, Person
 from dlq_console.store.views import View
 from dlq_console.web.api.access import demand
 from dlq_console.web.api.blueprints import PROBLEM, api_blueprint, json_answer
+from dlq_console.web.api.described import BodySchema, about
 from dlq_console.web.api.filters import parameters_of
 from dlq_console.web.api.representation import Document
-from dlq_console.web.api.schemas import BodySchema
 from dlq_console.web.hub import hub
 
 views = api_blueprint("api_views", __name__, "Views: filters that are kept under a name.")
 
 
-def _about(text: str) -> dict[str, str]:
-    return {"description": text}
-
-
 class NewViewSchema(BodySchema):
     """A filter to be kept."""
 
-    name = fields.String(required=True, metadata=_about("Unique among your own."))
+    name = fields.String(required=True, metadata=about("Unique among your own."))
     filter = fields.Raw(
         required=True,
-        metadata=_about("An object of parameters as in GET /events, or a query string."),
+        metadata=about("An object of parameters as in GET /events, or a query string."),
     )
-    shared = fields.Boolean(load_default=False, metadata=_about("Whether everybody sees it."))
+    shared = fields.Boolean(load_default=False, metadata=about("Whether everybody sees it."))
     page = fields.String(
-        load_default="dead-letters", metadata=_about("Which list it is of: dead-letters or events.")
+        load_default="dead-letters", metadata=about("Which list it is of: dead-letters or events.")
     )
 
 
@@ -47,9 +43,9 @@ class ViewSchema(Schema):
     owner = fields.String()
     shared = fields.Boolean()
     page = fields.String()
-    filter = fields.String(metadata=_about("A query string."))
-    count = fields.Integer(metadata=_about(f"Up to {saved.COUNT_CAP:,}."))
-    count_capped = fields.Boolean(metadata=_about("Whether there are, or may be, more than `count`."))
+    filter = fields.String(metadata=about("A query string."))
+    count = fields.Integer(metadata=about(f"Up to {saved.COUNT_CAP:,}."))
+    count_capped = fields.Boolean(metadata=about("Whether there are, or may be, more than `count`."))
 
 
 class ViewsSchema(Schema):

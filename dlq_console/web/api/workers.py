@@ -8,59 +8,46 @@ from marshmallow import Schema, fields
 from dlq_console.store.people import Permission
 from dlq_console.web.api.access import demand
 from dlq_console.web.api.blueprints import api_blueprint, json_answer
+from dlq_console.web.api.described import about, text_field, time_field
 from dlq_console.web.health_figures import every_worker
 from dlq_console.web.hub import hub
 
 workers = api_blueprint("api_workers", __name__, "Workers: who is alive, and what runs.")
 
 
-def _about(text: str) -> dict[str, str]:
-    return {"description": text}
-
-
-def _text(text: str, *, null: bool = False) -> fields.String:
-    return fields.String(allow_none=null, metadata=_about(text))
-
-
-def _time(text: str, *, null: bool = True) -> fields.AwareDateTime:
-    return fields.AwareDateTime(allow_none=null, metadata=_about(text))
-
-
 class RunningSchema(Schema):
     """One event that runs."""
 
-    event = fields.Integer(metadata=_about("Its id."))
-    kind = _text("Its kind.")
-    account = _text("Its account.")
-    since = _time("Since when it runs.")
-    late = fields.Boolean(metadata=_about("Its lease is over: it will be taken from its worker."))
+    event = fields.Integer(metadata=about("Its id."))
+    kind = text_field("Its kind.")
+    account = text_field("Its account.")
+    since = time_field("Since when it runs.")
+    late = fields.Boolean(metadata=about("Its lease is over: it will be taken from its worker."))
 
 
 class WorkerSchema(Schema):
     """One worker, as it told last."""
 
-    id = _text("Its own.")
-    mode = _text("table or celery.")
-    host = _text("Where it runs.")
-    pid = fields.Integer(metadata=_about("Its process."))
-    version = _text("Of dlq-console.")
-    state = _text("running, or stopping once it takes nothing new.")
-    alive = fields.Boolean(metadata=_about("Whether it was heard of lately."))
-    slots = fields.Integer(metadata=_about("How many events it runs at once."))
-    accounts = fields.List(
-        fields.String(), allow_none=True, metadata=_about("Those it serves; null for all.")
-    )
-    started_at = _time("When it started.", null=False)
-    heartbeat_at = _time("When it was heard of last.", null=False)
+    id = text_field("Its own.")
+    mode = text_field("table or celery.")
+    host = text_field("Where it runs.")
+    pid = fields.Integer(metadata=about("Its process."))
+    version = text_field("Of dlq-console.")
+    state = text_field("running, or stopping once it takes nothing new.")
+    alive = fields.Boolean(metadata=about("Whether it was heard of lately."))
+    slots = fields.Integer(metadata=about("How many events it runs at once."))
+    accounts = fields.List(fields.String(), allow_none=True, metadata=about("Those it serves; null for all."))
+    started_at = time_field("When it started.", null=False)
+    heartbeat_at = time_field("When it was heard of last.", null=False)
     running = fields.List(fields.Nested(RunningSchema))
 
 
 class StepSchema(Schema):
     """One periodic step."""
 
-    owner = _text("Which process leads it.", null=True)
-    last_run_at = _time("When it ran last.")
-    last_error = _text("What went wrong then; empty for who sees some accounts only.", null=True)
+    owner = text_field("Which process leads it.", null=True)
+    last_run_at = time_field("When it ran last.")
+    last_error = text_field("What went wrong then; empty for who sees some accounts only.", null=True)
 
 
 class WorkersSchema(Schema):
@@ -68,7 +55,7 @@ class WorkersSchema(Schema):
 
     items = fields.List(fields.Nested(WorkerSchema))
     steps = fields.Dict(keys=fields.String(), values=fields.Nested(StepSchema))
-    last_step_at = _time("When anybody ran any step last; null: never.")
+    last_step_at = time_field("When anybody ran any step last; null: never.")
 
 
 @workers.route("/workers", methods=["GET"])
