@@ -6,7 +6,7 @@ import difflib
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NoReturn, TypeVar
@@ -167,17 +167,18 @@ class Table:
             self.refuse(key, f'"{key}" must be a whole number of at least {least}.')
         return value
 
-    def choice(self, key: str, kind: type[Choice], default: Choice | None = None) -> Choice:
-        """One of a few words."""
+    def choice(
+        self, key: str, kind: type[Choice], default: Choice | None = None, *, unsaid: Collection[Choice] = ()
+    ) -> Choice:
+        """One of a few words; those that are `unsaid` are taken, but offered to nobody."""
         value = self.take(key, default)
+        offered = [each for each in kind if each not in unsaid]
         if value is None:
-            self._missing(key, f"; it is one of {_words(kind)}")
+            self._missing(key, f"; it is one of {_words(offered)}")
         try:
             return kind(value)
         except ValueError:
-            self.refuse(
-                key, f'"{key}" must be one of {_words(kind)}{_ending(value, [str(each) for each in kind])}'
-            )
+            self.refuse(key, f'"{key}" must be one of {_words(offered)}{_ending(value, map(str, offered))}')
 
     def table(self, key: str) -> Table:
         """A table below this one; an empty one where it is not there."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import click
 
 from dlq_console.cli.common import actor, as_json, moment, open_hub, print_table
@@ -9,6 +11,7 @@ from dlq_console.errors import EventNotFound
 from dlq_console.health import alert_reading
 from dlq_console.health.alert_reading import InForce
 from dlq_console.health.alert_speech import trial
+from dlq_console.health.alert_values import urgency
 from dlq_console.health.alert_words import span
 from dlq_console.hub import alerting
 from dlq_console.store import snapshots
@@ -20,6 +23,8 @@ from dlq_console.web.api.alert_json import notices_json, sentence
 from dlq_console.web.api.representation import to_text
 
 _HEADINGS = ("RULE", "LEVEL", "SINCE", "TOLD", "WHAT")
+#: Hours of a snooze.
+_HOURS = click.FloatRange(min=0, min_open=True, max=alerting.LONGEST_SNOOZE)
 _PAST_HEADINGS = ("RULE", "LEVEL", "SINCE", "STOOD FOR", "WHAT")
 
 
@@ -31,14 +36,17 @@ def alerts() -> None:
 @alerts.command("list")
 @as_json
 def list_alerts(as_json: bool) -> None:
-    """List the notices that are open, the newest first."""
+    """List the notices that are open, urgent ones first, then the newest; fails where no rule is looked at."""
     with open_hub() as hub:
         rules = _in_force(hub.store)
         found = Page(items=tuple(told.open_notices(hub.store)))
         if as_json:
             click.echo(_as_json(hub.store, found, rules))
-            return
-    print_table(_HEADINGS, [_row(one, rules) for one in found.items])
+        else:
+            in_order = sorted(found.items, key=lambda one: urgency(one.level))
+            print_table(_HEADINGS, [_row(one, rules) for one in in_order])
+    if rules.wrong is not None:
+        raise EventNotFound(_not_looked_at(rules.wrong))
 
 
 @alerts.command("history")
@@ -62,29 +70,31 @@ def history(cursor: str, as_json: bool) -> None:
 def test_channels(channel: str | None) -> None:
     """Send a trial message to CHANNEL, or to every channel; the periodic steps bring it."""
     with open_hub() as hub:
-        known = _in_force(hub.store).channels
+        rules = _in_force(hub.store)
+        known = rules.channels
         wanted = [channel] if channel else list(known)
         for name in wanted:
             if name not in known:
-                raise EventNotFound(_unknown("channel", name, known))
+                raise EventNotFound(_unknown("channel", name, known, rules.wrong))
             content = trial(name, actor(), hub.settings.locale)
             alerting.test_channel(hub.store, name, content, actor=actor())
     if not wanted:
-        raise EventNotFound("No channel is configured; set DLQ_ALERT_WEBHOOK_URL or DLQ_SMTP_URL.")
+        raise EventNotFound(alerting.NO_CHANNEL if rules.wrong is None else _not_looked_at(rules.wrong))
     click.echo(f"On its way to: {', '.join(wanted)}.")
 
 
 @alerts.command("snooze")
 @click.argument("name")
-@click.option("--hours", type=float, required=True, help="For how long nobody is told.")
+@click.option("--hours", type=_HOURS, required=True, help="For how long nobody is told.")
 @click.option("--note", required=True, help="Why, so that the others know.")
 def snooze(name: str, hours: float, note: str) -> None:
     """Tell nobody of the rule NAME for some hours; its notices stay in the list."""
     with open_hub() as hub:
-        known = _in_force(hub.store).rules
-        if name not in known:
-            raise EventNotFound(_unknown("rule", name, tuple(known)))
-        made = alerting.snooze_alert(hub.store, name, hours=hours, actor=actor(), note=note)
+        rules = _in_force(hub.store)
+        if name not in rules.rules:
+            raise EventNotFound(_unknown("rule", name, tuple(rules.rules), rules.wrong))
+        span_ = timedelta(hours=hours)
+        made = alerting.snooze_alert(hub.store, name, until=span_, actor=actor(), note=note)
     click.echo(f"Nobody is told of {name} until {moment(made.until)}.")
 
 
@@ -98,10 +108,17 @@ def unsnooze(name: str) -> None:
 
 
 def _in_force(store: Store) -> InForce:
-    return alert_reading.read(snapshots.look(store, alert_reading.READING).values)
+    reading = snapshots.look(store, alert_reading.READING)
+    return alert_reading.read(reading.values, reading.away)
 
 
-def _unknown(what: str, name: str, known: tuple[str, ...]) -> str:
+def _not_looked_at(wrong: str) -> str:
+    return f"No rule is looked at: {wrong}"
+
+
+def _unknown(what: str, name: str, known: tuple[str, ...], wrong: str | None) -> str:
+    if wrong is not None:
+        return _not_looked_at(wrong)
     there = ", ".join(known) or "none; the periodic steps have not looked at the rules yet"
     return f'There is no {what} "{name}"; there are: {there}.'
 

@@ -6,6 +6,7 @@ import csv
 import getpass
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -25,7 +26,7 @@ from dlq_console.store.queries.readiness import exists
 
 #: A function that becomes a command.
 Command = TypeVar("Command", bound=Callable[..., Any])
-#: Characters of a cell that are printed.
+#: Characters of a cell that are printed on a terminal.
 LONGEST_CELL = 60
 
 #: The call was wrong, rather than the answer no.
@@ -127,13 +128,14 @@ def moment(time: datetime | None) -> str | None:
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print rows in columns; a cell that is too long is cut."""
-    cells = [[_cell(cell) for cell in row] for row in (headings, *rows)]
+    """Print rows in columns. A cell that is too long is cut on a terminal; a file or another program gets all of it."""
+    longest = LONGEST_CELL if sys.stdout.isatty() else None
+    cells = [[_cell(cell, longest) for cell in row] for row in (headings, *rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(headings))]
     for row in cells:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _cell(value: object) -> str:
+def _cell(value: object, longest: int | None) -> str:
     text = "-" if value is None else " ".join(str(value).split())
-    return text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"
+    return text if longest is None or len(text) <= longest else f"{text[: longest - 1]}…"

@@ -12,6 +12,7 @@ from typing import Any
 from flask import Flask
 from gunicorn.app.base import BaseApplication
 
+from dlq_console.cli.long_lines import Worker
 from dlq_console.errors import ConfigurationError
 from dlq_console.logs import ADDRESS_FILTER
 
@@ -20,7 +21,7 @@ THREADS = 8
 #: Seconds for which a connection without a request is kept, and connections of each process.
 KEPT_OPEN, CONNECTIONS = 15, 2_000
 #: The longest first line of a request (method, address with its query, version), in bytes: the most that gunicorn
-#: allows. A longer one is answered by gunicorn itself.
+#: allows. A longer one is answered by `long_lines`.
 LONGEST_LINE = 8190
 
 
@@ -43,7 +44,7 @@ def serve_app(app: Flask, *, bind: str, workers: int) -> None:
         {
             "bind": bind,
             "workers": workers,
-            "worker_class": "gthread",
+            "worker_class": Worker,
             "threads": THREADS,
             # Longer than between two polls of a page, and room for a thousand people who leave one open: a connection
             # that is made anew for each poll costs more than the poll.

@@ -29,6 +29,10 @@ def greet(console: str, erp: str, logins: dict[str, str], hub: Hub, seconds: flo
     print("Six things to see:")
     for number, scene in enumerate(_scenes(console, erp), start=1):
         print(f"  {number}. {scene}")
+    print(
+        f"Beside them: {console}/alerts (what somebody should know now), "
+        f"{console}/health/doctor (what is wrong with the installation), {console}/metrics (for Prometheus)."
+    )
     ending = "Ctrl-C stops everything." if seconds is None else f"It ends by itself after {seconds:g} s."
     print(f"\n{ending}", flush=True)
 

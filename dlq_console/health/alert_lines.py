@@ -3,19 +3,41 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from dlq_console.health.alert_values import ANY, LEVELS, TICKET, AlertRule, When
+from dlq_console.health.working_hours import WorkingHours, hours_as_written
+
+#: A key that TOML takes without quotes.
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
-def lines(rules: Iterable[AlertRule], channels: Sequence[str]) -> str:
+def lines(
+    rules: Iterable[AlertRule],
+    channels: Sequence[str],
+    written: Mapping[str, str] = MappingProxyType({}),
+    hours: WorkingHours | None = None,
+) -> str:
     """These rules as TOML, as they would be read again.
 
     Args:
         rules: in the order in which they are to stand.
         channels: all that are configured, which a rule tells unless it names some.
+        written: the addresses of those that stand in the file, by name, without what may be secret.
+        hours: when people work; left out where that is not known.
     """
-    return "\n\n".join(_table(rule, tuple(channels)) for rule in rules)
+    tables = (
+        [_lines("[channels]", {_key(name): address for name, address in written.items()})] if written else []
+    )
+    if hours is not None:
+        tables.append(_lines("[hours]", hours_as_written(hours)))
+    return "\n\n".join([*tables, *(_table(rule, tuple(channels)) for rule in rules)])
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _value(name)
 
 
 def _table(rule: AlertRule, channels: tuple[str, ...]) -> str:
@@ -36,7 +58,11 @@ def _table(rule: AlertRule, channels: tuple[str, ...]) -> str:
         told["kind"] = rule.kind
     if rule.to != channels:
         told["to"] = rule.to
-    return "\n".join(["[[rule]]", *(f"{name} = {_value(value)}" for name, value in told.items())])
+    return _lines("[[rule]]", told)
+
+
+def _lines(head: str, values: Mapping[str, str | float | Sequence[str]]) -> str:
+    return "\n".join([head, *(f"{name} = {_value(value)}" for name, value in values.items())])
 
 
 def _value(value: str | float | Sequence[str]) -> str:

@@ -82,6 +82,13 @@ LEVELS: Mapping[When, str] = {
     When.BREAKER_OPENINGS: PAGE,
     When.LANE_WAITS: PAGE,
 }
+
+
+def urgency(level: str) -> int:
+    """Its place in a list: what must be seen at once comes first."""
+    return int(level != PAGE)
+
+
 #: Stands for all accounts, or all kinds.
 ANY = "*"
 

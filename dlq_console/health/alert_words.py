@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode
@@ -19,7 +20,9 @@ class Speak(Protocol):
         """The form of it for so many."""
 
 
-def sentence(when: When, subject: str, value: float, found: Mapping[str, Any], speak: Speak) -> str:
+def sentence(
+    when: When, subject: str, value: float, found: Mapping[str, Any], speak: Speak, *, over: float = 0.0
+) -> str:
     """What was found, in one sentence.
 
     Args:
@@ -28,12 +31,19 @@ def sentence(when: When, subject: str, value: float, found: Mapping[str, Any], s
         value: its figure, in the unit of the rule.
         found: figures that were kept with it.
         speak: the language.
+        over: what the rule allows.
     """
     shown = span(60 * value if UNITS[when] == "minutes" else value)
-    values = {"about": about(subject, found), "num": int(value), "span": shown}
-    number = int(value)
+    number = _percent(value, over) if UNITS[when] == "percent" else int(value)
+    values = {"about": about(subject, found), "num": number, "span": shown}
     text = _of_letters(when, number, speak) or _counted(when, number, speak) or _plain(when, found, speak)
     return text % values
+
+
+def _percent(value: float, over: float) -> int:
+    """It rounded, but never to less than the rule allows where it is more."""
+    nearest = math.floor(value + 0.5)
+    return math.ceil(value) if nearest < over < value else nearest
 
 
 def _of_letters(when: When, number: int, speak: Speak) -> str:
@@ -111,7 +121,7 @@ def _plain(when: When, found: Mapping[str, Any], speak: Speak) -> str:
         When.OLDEST_DEAD: _(
             "The oldest dead letter of %(about)s has waited for %(span)s of working time, and nobody sees to it."
         ),
-        When.DEAD_RATE: _("%(num)d%% of what %(about)s has ended in half an hour has died."),
+        When.DEAD_RATE: _("%(num)d%% of the events of %(about)s that ended in the last half hour have died."),
         When.AUTH_FAILURE: _(
             "The log-in of %(about)s was refused: nothing of it runs until a person resumes it."
         ),

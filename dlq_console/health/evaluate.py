@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from dlq_console.health.spelling import urgency
 from dlq_console.health.values import (
+    BY_DOOR,
     AccountHealth,
     Closing,
     Counts,
@@ -89,6 +90,12 @@ class _Seen:
         first = self.counts.oldest_due_at
         return timedelta(0) if first is None or not self.counts.due else max(timedelta(0), self.now - first)
 
+    @property
+    def stood(self) -> timedelta:
+        """For how long something was due that could have started: not before the doors opened."""
+        opened_at = _opened_at(self.standing, self.now)
+        return self.waited if opened_at is None else min(self.waited, self.now - opened_at)
+
 
 #: A figure where the rule holds, NAN where it holds and there is none to tell; None where it does not hold.
 Check = Callable[[_Seen], float | None]
@@ -117,17 +124,29 @@ def _if(condition: bool, figure: float = math.nan) -> float | None:
 def _stalled(seen: _Seen) -> float | None:
     """Minutes without a completion, as far as is known."""
     nothing = seen.flow.done + seen.flow.died == 0
-    return _if(nothing and seen.is_open and seen.waited > STALLED_AFTER, seen.waited // timedelta(minutes=1))
+    return _if(nothing and seen.is_open and seen.stood > STALLED_AFTER, seen.stood // timedelta(minutes=1))
+
+
+def waits_too_long(waited: float, lag_p95: float | None) -> bool:
+    """Whether what is due waits longer than it should.
+
+    Args:
+        waited: seconds for which the oldest due event has waited.
+        lag_p95: seconds, of the last minutes; None where nothing started.
+    """
+    return _is_old(waited) or (lag_p95 is not None and lag_p95 > LAG_TARGET)
+
+
+def _is_old(waited: float) -> bool:
+    return waited > LAG_TARGET * OLDEST_TARGETS
 
 
 def _behind(seen: _Seen) -> float | None:
     """Seconds of lag, or whole minutes of the oldest due event in seconds."""
-    if not seen.is_open:
+    waited, lag = seen.waited.total_seconds(), seen.flow.lag_p95
+    if not seen.is_open or not seen.counts.due or not waits_too_long(waited, lag):
         return None
-    if seen.waited.total_seconds() > LAG_TARGET * OLDEST_TARGETS:
-        return seen.waited // timedelta(minutes=1) * 60.0
-    lag = seen.flow.lag_p95
-    return _if(lag is not None and lag > LAG_TARGET and seen.counts.due > 0, round(lag or 0.0))
+    return waited // 60 * 60.0 if _is_old(waited) else round(lag or 0.0)
 
 
 def _dying(seen: _Seen) -> float | None:
@@ -206,7 +225,7 @@ def _is_served(account: str, workers: Iterable[WorkerState]) -> bool:
 
 
 def _judged(name: str, standing: Standing, *, now: datetime, counted: bool, served: bool) -> AccountHealth:
-    counts = standing.counts or Counts()
+    counts = _as_the_door_stands(standing.counts or Counts(), is_closed=standing.closing is not None)
     seen = _Seen(
         now=now, standing=standing, counts=counts, flow=standing.flow, counted=counted, served=served
     )
@@ -226,7 +245,25 @@ def _judged(name: str, standing: Standing, *, now: datetime, counted: bool, serv
         slots=standing.slots,
         circuit=standing.circuit,
         circuit_forced=standing.circuit_forced,
+        opened_at=_opened_at(standing, now),
     )
+
+
+def _as_the_door_stands(counts: Counts, *, is_closed: bool) -> Counts:
+    """The same counts under the name that fits the door by now: it may have opened or closed since they were counted."""
+    name, other = ("paused", "due") if is_closed else ("due", "paused")
+    if not getattr(counts, other):
+        return counts
+    capped = {name if one == other else one for one in counts.capped}
+    waiting = {name: counts.waiting, other: 0}
+    return replace(counts, due=waiting["due"], paused=waiting["paused"], capped=tuple(sorted(capped)))
+
+
+def _opened_at(standing: Standing, now: datetime) -> datetime | None:
+    """Since when every door is open; None while one is closed, and where none was."""
+    if standing.closing is not None or standing.partly is not None or standing.former is None:
+        return None
+    return now if standing.former.closed else standing.former.opened_at
 
 
 def _worst(seen: _Seen) -> tuple[Why, Word, float | None]:
@@ -239,9 +276,8 @@ def _worst(seen: _Seen) -> tuple[Why, Word, float | None]:
 
 def _began(standing: Standing, why: Why, now: datetime) -> datetime:
     """Since when it has stood so: a door says it better than the moment at which somebody looked."""
-    by_door = why in (Why.AUTH, Why.PAUSE, Why.PROVIDER, Why.CIRCUIT)
     closing = standing.closing or standing.partly
-    if by_door and closing is not None and closing.since is not None:
+    if why in BY_DOOR and closing is not None and closing.since is not None:
         return min(now, closing.since)
     return now
 
@@ -256,27 +292,41 @@ def drain(
 ) -> Drain:
     """When what is due, and what waits behind the door, will be through.
 
-    Due divided by completions less arrivals, per minute; never faster than the provider allows, and not before the door
-    opens. Behind a door nothing completes, so there only a known limit tells how long it takes from then on.
+    Waiting events divided by completions less arrivals, per minute; never faster than the provider allows. Behind a door
+    that opens at a known time it takes from then on as long as the limit allows, or as what ended before it was closed
+    tells. A circuit does not open at a known time: one call is tried then, and what comes of it nobody knows.
     """
-    waiting = counts.due + counts.paused
-    if not waiting:
+    if not counts.waiting:
         return Drain()
-    wait = 0.0
     if closing is not None:
-        if closing.until is None:
-            return Drain(bound="door")
-        wait = max(0.0, (closing.until - now).total_seconds())
+        return _drain_behind(closing, counts, flow, now, limit_per_minute)
     pace, bound = flow.completions - flow.arrivals, "pace"
-    if limit_per_minute is not None:
-        allowed = limit_per_minute - flow.arrivals
-        if closing is not None or allowed < pace:
-            pace, bound = allowed, "provider"
-    if closing is not None:
-        bound = "door"
+    if limit_per_minute is not None and limit_per_minute - flow.arrivals < pace:
+        pace, bound = limit_per_minute - flow.arrivals, "provider"
+    return Drain(seconds=_rounded(60 * counts.waiting / pace) if pace > 0 else None, bound=bound)
+
+
+def _drain_behind(
+    closing: Closing, counts: Counts, flow: Flow, now: datetime, limit_per_minute: float | None
+) -> Drain:
+    if closing.until is None or closing.cause == "circuit":
+        return Drain(bound="door")
+    completions = _before(closing, flow, now) if limit_per_minute is None else limit_per_minute
+    pace = completions - flow.arrivals
     if pace <= 0:
-        return Drain(bound=bound)
-    return Drain(seconds=_rounded(wait + 60 * waiting / pace), bound=bound)
+        return Drain(bound="door" if limit_per_minute is None else "provider")
+    wait = max(0.0, (closing.until - now).total_seconds())
+    return Drain(seconds=_rounded(wait + 60 * counts.waiting / pace), bound="door")
+
+
+def _before(closing: Closing, flow: Flow, now: datetime) -> float:
+    """Completions per minute while the door was still open; 0 where less than a minute of it is known."""
+    if closing.since is None:
+        return 0.0
+    # What is known ends about a minute ago: only whole minutes are.
+    closed_minutes = max(0.0, (now - closing.since).total_seconds() / 60 - 1)
+    open_minutes = flow.minutes - closed_minutes
+    return flow.completions * flow.minutes / open_minutes if open_minutes >= 1 else 0.0
 
 
 def _rounded(seconds: float) -> float:

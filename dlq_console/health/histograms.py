@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-#: Upper ends of the bins in milliseconds; the last bin has none. Steps of about three, from 10 ms to an hour.
+#: Upper ends of the bins in milliseconds; the last bin has none. Steps of about three from 10 ms to 300 s, then an hour.
 BOUNDS_MS = (10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 3_600_000)
 BINS = len(BOUNDS_MS) + 1
 

@@ -63,7 +63,12 @@ def read_former(value: Any) -> Former | None:
     Only what the next judgement asks for: reading all of a thousand accounts takes as long as judging them.
     """
     try:
-        return Former(Word(value["word"]), datetime.fromisoformat(value["since"]))
+        return Former(
+            Word(value["word"]),
+            datetime.fromisoformat(value["since"]),
+            closed=value.get("closing") is not None,
+            opened_at=datetime.fromisoformat(value["opened_at"]) if value.get("opened_at") else None,
+        )
     except (KeyError, TypeError, ValueError):
         return None
 
@@ -126,9 +131,14 @@ def badness(word: Word) -> int:
     return _BADNESS[word]
 
 
-def urgency(account: AccountHealth) -> tuple[bool, int, str]:
-    """What to sort accounts by: what needs a person first, then how bad it is, then by name."""
-    return not account.needs_person, -_BADNESS[account.word], account.account
+def urgency(account: AccountHealth) -> tuple[int, bool, int, str]:
+    """What to sort accounts by: how bad it is, whether it needs a person, how much waits or is dead, then by name.
+
+    Those that are well lie by name alone: what waits there for a moment would let rows jump at every look.
+    """
+    is_ok = account.word is Word.OK
+    much = 0 if is_ok else account.counts.waiting + account.counts.dead
+    return -_BADNESS[account.word], not account.needs_person, -much, account.account
 
 
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)

@@ -98,6 +98,11 @@ class Counts:
     stopped_lanes: int = 0
     capped: tuple[str, ...] = ()
 
+    @property
+    def waiting(self) -> int:
+        """How many are due, whatever holds them up."""
+        return self.due + self.paused
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
@@ -128,7 +133,7 @@ class Drain:
     """When what is due will be through.
 
     Attributes:
-        seconds: from now; None: not at the present pace.
+        seconds: from now; None: not at the present pace, or not known.
         bound: what limits it: `pace` (arrivals against completions), `provider` (its limit), `door` (closed until then),
             `nothing` (there is nothing to drain).
     """
@@ -139,10 +144,17 @@ class Drain:
 
 @dataclass(frozen=True, slots=True)
 class Former:
-    """How an account was judged last, as far as the next judgement asks: it stands so since then while the word stays."""
+    """How an account was judged last, as far as the next judgement asks: it stands so since then while the word stays.
+
+    Attributes:
+        closed: whether a door of it was closed.
+        opened_at: as in `AccountHealth`.
+    """
 
     word: Word
     since: datetime
+    closed: bool = False
+    opened_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +168,7 @@ class AccountHealth:
         slots: how many of its events may run at once; None where nothing is known.
         circuit: `closed`, `open`, `half_open`; forced ones by their effect.
         circuit_forced: whether a person has forced it.
+        opened_at: when its doors were first seen open after one was closed; None while one is, or where none was.
     """
 
     account: str
@@ -170,13 +183,21 @@ class AccountHealth:
     slots: int | None = None
     circuit: str = "closed"
     circuit_forced: bool = False
+    opened_at: datetime | None = None
 
     @property
     def needs_person(self) -> bool:
-        """Whether it will not become well by itself."""
-        return self.why in _FOR_A_PERSON
+        """Whether it will not become well by itself: dead letters do not, whatever else is told."""
+        return self.why in _FOR_A_PERSON or self.counts.dead > 0
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether a door holds up all of its work, and not that of one kind only."""
+        return self.why in BY_DOOR and self.word in (Word.BLOCKED, Word.DOWN)
 
 
+#: Reasons that are a door.
+BY_DOOR = frozenset({Why.AUTH, Why.PAUSE, Why.PROVIDER, Why.CIRCUIT})
 _FOR_A_PERSON = frozenset(
     {
         Why.NO_WORKER, Why.NOTHING_COMPLETES, Why.AUTH, Why.LANE_STOPPED, Why.DYING, Why.DEAD_LETTERS, Why.PAUSE,
@@ -215,7 +236,7 @@ class Health:
         as_of: when the states were read last; None: never.
         counted_at: when events were counted last.
         age: seconds since `as_of`, by the database's clock.
-        accounts: all that have work, a door or dead letters; what needs a person first, then by name.
+        accounts: all that have work, a door or dead letters; the worst first, see `spelling.urgency`.
         workers: all that have not been forgotten.
     """
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 #: Names of the days, in the order of `datetime.weekday`.
@@ -35,6 +37,21 @@ class WorkingHours:
                 worked += max(timedelta(0), min(end, until) - max(begin, since))
             day += timedelta(days=1)
         return worked / timedelta(minutes=1)
+
+
+def hours_as_written(hours: WorkingHours) -> dict[str, str | list[str]]:
+    """Them as the file of rules says them, and `hours_from` reads them."""
+    return {
+        "days": [DAYS[day] for day in hours.days],
+        "from": f"{hours.begin:%H:%M}",
+        "to": f"{hours.end:%H:%M}",
+    }
+
+
+def hours_from(written: Mapping[str, Any]) -> WorkingHours:
+    """The hours from what `hours_as_written` made of them."""
+    days = tuple(DAYS.index(day) for day in written["days"])
+    return WorkingHours(days, read_time(written["from"]), read_time(written["to"]))
 
 
 def read_time(text: str) -> time:

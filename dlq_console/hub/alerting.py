@@ -6,7 +6,9 @@ the periodic steps too, so that it leaves also where no worker lives.
 
 from __future__ import annotations
 
+import json
 import secrets
+from datetime import datetime, timedelta
 
 from dlq_console.errors import DLQError, EventNotFound, LeaseLost, PayloadRefused, PermanentError
 from dlq_console.hub.actions import clean_actor, clean_note
@@ -22,6 +24,8 @@ from dlq_console.store.transitions import Ending
 #: The longest that nobody is told of a rule, in hours.
 LONGEST_SNOOZE = 24 * 90
 NOTE_LIMIT = 500
+#: What somebody is told who wants a trial where there is nothing to try.
+NO_CHANNEL = "No channel is configured; set DLQ_ALERT_WEBHOOK_URL or DLQ_SMTP_URL."
 
 
 def brought(job: Event, registry: Registry) -> Ending:
@@ -39,7 +43,11 @@ def brought(job: Event, registry: Registry) -> Ending:
         return given_up(error.message)
     except Exception as error:  # noqa: BLE001 - a client of somebody else's may raise anything
         return not_brought(job, _sentence(error))
-    return transitions.completed('{"told":true}', warning=failure("ToldInPart", noted) if noted else None)
+    if noted:
+        return transitions.completed(
+            json.dumps({"told": True, "noted": noted}), warning=failure("ToldInPart", noted)
+        )
+    return transitions.completed('{"told":true}')
 
 
 def _sentence(error: Exception) -> str:
@@ -58,20 +66,26 @@ def test_channel(store: Store, channel: str, content: dict[str, str], *, actor: 
     return alert_messages.put_test(store, channel=channel, key=key, content=whole, actor=clean_actor(actor))
 
 
-def snooze_alert(store: Store, rule: str, *, hours: float, actor: str, note: str | None) -> Snooze:
-    """Tell nobody of a rule for some hours.
+def snooze_alert(
+    store: Store, rule: str, *, until: datetime | timedelta, actor: str, note: str | None
+) -> Snooze:
+    """Tell nobody of a rule until a moment, or for a span from now.
 
     Raises:
         PayloadRefused: the time or the note is out of bounds.
     """
-    if not 0 < hours <= LONGEST_SNOOZE:
-        raise PayloadRefused(
-            f"until: choose a time ahead of now, {LONGEST_SNOOZE} hours ({LONGEST_SNOOZE // 24} days) at most."
-        )
     why = clean_note(note, limit=NOTE_LIMIT)
     if why is None:
-        raise PayloadRefused("note: say why, so that the others know.")
-    return alerts.snooze(store, rule, seconds=hours * 3600, actor=clean_actor(actor), note=why)
+        raise PayloadRefused("note: say why, so that the others know.", cause="reason")
+    most = timedelta(hours=LONGEST_SNOOZE)
+    made = alerts.snooze(store, rule, until=until, most=most, actor=clean_actor(actor), note=why)
+    if made is None:
+        raise PayloadRefused(
+            f"until: choose a time ahead of now, {LONGEST_SNOOZE} hours ({LONGEST_SNOOZE // 24} days) at most.",
+            cause="snooze_range",
+            days=LONGEST_SNOOZE // 24,
+        )
+    return made
 
 
 def wake_alert(store: Store, rule: str, *, actor: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from dlq_console.hub.channels import Apprise, Channel, Mail, Webhook
+from dlq_console.hub.channels import FROM_ENVIRONMENT, Apprise, Channel, Mail, Webhook
 
 #: Stands for what is not told.
 HIDDEN = "•••"
@@ -20,10 +20,15 @@ def shown(channel: Channel) -> str:
         case Mail(server):
             domains = dict.fromkeys(f"{HIDDEN}@{name.rpartition('@')[2]}" for name in server.recipients)
             return f"{server.host}:{server.port} → {', '.join(domains)}"
-        case Apprise(url):
+        case Apprise(url=url):
             # Behind it may be a host or the token of a bot, as the service likes.
             return f"{url.partition('://')[0]}://{HIDDEN}"
     return HIDDEN
+
+
+def written(channel: Apprise) -> str:
+    """How the file of rules says its address: a variable of the environment by name, an address without what may be secret."""
+    return f"{FROM_ENVIRONMENT}{channel.variable}" if channel.variable else shown(channel)
 
 
 def _host(name: str) -> str:

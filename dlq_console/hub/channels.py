@@ -35,7 +35,7 @@ TIMEOUT, LONGEST = 10.0, 30.0
 _LATER = (408, 429)
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 #: Begins a value that stands in the environment, so that the file holds no secret.
-_FROM_ENVIRONMENT = "env:"
+FROM_ENVIRONMENT = "env:"
 
 
 class Channel(Protocol):
@@ -159,9 +159,10 @@ class Mail:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Apprise:
-    """One of the many services that apprise speaks."""
+    """One of the many services that apprise speaks; `variable` of the environment holds its address, unless the file does."""
 
     url: str
+    variable: str = ""
 
     def send(self, content: Mapping[str, Any]) -> None:
         """Bring it; as `Channel.send`."""
@@ -225,14 +226,14 @@ def _further(top: Table) -> dict[str, Channel]:
     for name in table.names():
         if name in (WEBHOOK, MAIL):
             table.refuse(name, f'"{name}" is the name of a channel that settings configure; choose another.')
-        found[name] = Apprise(_address(table, name))
+        found[name] = _apprise(table, name)
     return found
 
 
-def _address(table: Table, name: str) -> str:
-    value = table.text(name)
-    if value.startswith(_FROM_ENVIRONMENT):
-        variable = value.removeprefix(_FROM_ENVIRONMENT)
+def _apprise(table: Table, name: str) -> Apprise:
+    value, variable = table.text(name), ""
+    if value.startswith(FROM_ENVIRONMENT):
+        variable = value.removeprefix(FROM_ENVIRONMENT)
         value = os.environ.get(variable, "")
         if not value:
             table.refuse(name, f'"{name}" stands in {variable} of the environment, which is empty.')
@@ -240,7 +241,7 @@ def _address(table: Table, name: str) -> str:
         table.refuse(
             name, f'"{name}" must be an address that apprise takes, such as "slack://...", or env:NAME.'
         )
-    return value
+    return Apprise(value, variable)
 
 
 class Channels:

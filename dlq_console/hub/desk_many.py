@@ -53,6 +53,12 @@ def chosen(store: Store, event_ids: Sequence[int], *, accounts: Accounts = None)
     return Found(tuple(known.values()), len(event_ids) > MOST)
 
 
+def counted(store: Store, flt: EventFilter, event_ids: Sequence[int], *, accounts: Accounts = None) -> Found:
+    """Those of the events that a filter has counted, at most MOST, which it still has; what came to match since is left out."""
+    kept = queries.still_matching(store, flt, event_ids[:MOST], accounts=accounts)
+    return chosen(store, kept, accounts=accounts)
+
+
 def matching(store: Store, flt: EventFilter, *, accounts: Accounts = None) -> Found:
     """The events of a filter.
 

@@ -56,8 +56,8 @@ def _account(name: str, figures: Any, standing: tuple[Door, float] | None) -> di
 
 
 def room_of_share(slots: int) -> int:
-    """How many events of an account without a limit of its own may run at once, of so many slots."""
-    return fair_share(slots)
+    """How many events of an account without a limit of its own may run at once, of so many slots; none of none."""
+    return fair_share(slots) if slots else 0
 
 
 #: How the circuit of every account is set.
@@ -67,7 +67,7 @@ ACCOUNT_SETTINGS: Settings = ACCOUNT_CIRCUIT.plain()
 def account_rooms(overview: Overview, doors: list[tuple[Door, float]]) -> dict[str, dict[str, Any]]:
     """The bulkheads of the hub: how many events of each account run, out of how many that may, and how many are due."""
     limits = {door.scope.name: door.max_running for door, _ in doors if door.scope.type == "account"}
-    share = fair_share(overview.slots)
+    share = room_of_share(overview.slots)
     return {
         part.account: room_figures(part.running.number, limits.get(part.account), share, part.due.number)
         for part in overview.accounts

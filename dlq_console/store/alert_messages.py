@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 
 from dlq_console.store import acts, ingest
 from dlq_console.store.canonical import LARGEST_PAYLOAD, encode_payload
+from dlq_console.store.claim_sql import BULK, LIVE, NOW_DUE, READY, RETRY
 from dlq_console.store.internal import ALERT, OWN_ACCOUNT
 from dlq_console.store.lane_names import lane_name
 from dlq_console.store.store import Store
@@ -35,6 +36,18 @@ ORDER BY lane DESC, coalesce(place, id) DESC LIMIT 1
 _ADD = """
 UPDATE {event} SET payload = :payload, updated_at = {now} WHERE id = :id AND status = 'blocked' AND payload = :before
 """
+#: Due messages that are looked at: one of each rule and channel at most, and trials.
+MOST_DUE = 1_000
+_DUE = " UNION ALL ".join(
+    f"""
+SELECT * FROM (
+    SELECT e.id, e.entity_id, e.idempotency_key FROM {{event}} e
+    WHERE {READY} AND e.account = :account AND e.priority = {priority} AND {NOW_DUE}
+    ORDER BY e.account, e.priority, e.next_run_at, e.id LIMIT {MOST_DUE}
+) AS line{priority}
+"""
+    for priority in (LIVE, RETRY, BULK)
+)
 
 #: What one message says with another one added to it.
 Joined = Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any]]
@@ -93,6 +106,16 @@ def put_test(store: Store, *, channel: str, key: str, content: Mapping[str, Any]
         acts.record(store, connection, actor=actor, action="test_alert", subject=f"channel:{channel}")
         whole = f"{ALERT}/test/{channel}/{key}"
         return _put(store, connection, test_entity(channel), whole, whole, channel, content)
+
+
+def due(store: Store) -> dict[str, list[int]]:
+    """The messages that could be brought now by channel: ids of their events, in the order in which they are due."""
+    with store.read() as connection:
+        rows = connection.execute(store.statement(_DUE), {"account": OWN_ACCOUNT}).all()
+    found: dict[str, list[int]] = {}
+    for row in rows:
+        found.setdefault(channel_of(row.entity_id, row.idempotency_key), []).append(row.id)
+    return found
 
 
 def entity(notice: int) -> str:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Row
@@ -33,12 +33,12 @@ OPENED, AGAIN, CLOSED = "opened", "again", "closed"
 #: Of a message that waited for its channel until others were added to it.
 SEVERAL = "several"
 
-COLUMNS = "id, rule, subject, level, found, value, opened_at, seen_at, closed_at, told_at, told"
+COLUMNS = "id, rule, condition, subject, level, found, value, opened_at, seen_at, closed_at, told_at, told"
 _SEE = f"""
-INSERT INTO {{alert}} (rule, subject, level, found, value, opened_at, seen_at, told)
-VALUES (:rule, :subject, :level, :found, :value, {{now}}, {{now}}, {PENDING})
+INSERT INTO {{alert}} (rule, condition, subject, level, found, value, opened_at, seen_at, told)
+VALUES (:rule, :condition, :subject, :level, :found, :value, {{now}}, {{now}}, {PENDING})
 ON CONFLICT (rule, subject) WHERE closed_at IS NULL
-DO UPDATE SET level = excluded.level, found = excluded.found, value = excluded.value, seen_at = excluded.seen_at
+DO UPDATE SET condition = excluded.condition, level = excluded.level, found = excluded.found, value = excluded.value, seen_at = excluded.seen_at
 """
 _KEEP = """
 UPDATE {alert} SET found = :found, value = :value, seen_at = {now}
@@ -57,6 +57,7 @@ _FORGET = f"DELETE FROM {{alert}} WHERE id = :id AND told = {PENDING} AND closed
 _CLOSE = f"""
 UPDATE {{alert}} SET closed_at = {{now}}
 WHERE id = :id AND closed_at IS NULL AND seen_at <= {{now}} - {{interval[{CLOSE_AFTER}]}}
+RETURNING closed_at
 """
 _TELL = """
 UPDATE {alert} SET told = told + 1, told_at = {now} WHERE id = :id AND closed_at IS NULL AND told = :told
@@ -81,6 +82,7 @@ class Terms:
         hold: how long it must be found before it is a notice.
         repeat: an open notice is told again no sooner.
         tells: whether there is anybody to tell.
+        when: what the rule looks at; kept with its notices.
     """
 
     rule: str
@@ -88,6 +90,7 @@ class Terms:
     hold: float
     repeat: float
     tells: bool
+    when: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +120,7 @@ class Sighting:
         )
         return {
             "rule": terms.rule,
+            "condition": terms.when,
             "subject": self.subject,
             "level": terms.level,
             "found": found,
@@ -126,7 +130,10 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """What a rule has found, from when to when. `told` counts how often it was told; PENDING: it is no notice yet."""
+    """What a rule has found, from when to when.
+
+    `when` is what the rule looked at. `told` counts how often it was told; PENDING: it is no notice yet.
+    """
 
     id: int
     rule: str
@@ -139,6 +146,7 @@ class Notice:
     closed_at: datetime | None
     told_at: datetime | None
     told: int
+    when: str | None = None
 
     @property
     def account(self) -> str | None:
@@ -217,9 +225,10 @@ def _ended(store: Store, connection: Connection, row: Row[Any]) -> list[Telling]
     if row.told == PENDING:
         connection.execute(store.statement(_FORGET), {"id": row.id})
         return []
-    if not row.gone or connection.execute(store.statement(_CLOSE), {"id": row.id}).rowcount == 0:
+    ended = connection.execute(store.statement(_CLOSE), {"id": row.id}).scalar() if row.gone else None
+    if ended is None or not row.told:
         return []
-    return [Telling(notice(row), row.told + 1, CLOSED)] if row.told else []
+    return [Telling(replace(notice(row), closed_at=read_time(ended)), row.told + 1, CLOSED)]
 
 
 def _told(store: Store, connection: Connection, row: Row[Any]) -> list[Telling]:
@@ -257,20 +266,34 @@ class Snooze:
     at: datetime
 
 
+#: Whether the moment lies ahead, and not too far, is for the clock by which it will end.
 _SNOOZE = """
 INSERT INTO {alert_snooze} (rule, until, actor, note, at)
-VALUES (:rule, {now} + {interval[span]}, :actor, :note, {now})
+SELECT CAST(:rule AS text), wanted.until, CAST(:actor AS text), CAST(:note AS text), {now}
+FROM (SELECT UNTIL AS until) AS wanted WHERE wanted.until > {now} AND wanted.until <= {now} + {interval[most]}
 ON CONFLICT (rule) DO UPDATE SET until = excluded.until, actor = excluded.actor, note = excluded.note, at = excluded.at
 """
+#: A snooze ends at a moment that somebody chose, or after a span from now.
+_UNTIL, _FOR = "CAST(:until_at AS {time})", "{now} + {interval[span]}"
 _WAKE = "DELETE FROM {alert_snooze} WHERE rule = :rule AND until > {now}"
 _SNOOZES = "SELECT rule, until, actor, note, at FROM {alert_snooze} WHERE until > {now} ORDER BY rule"
 
 
-def snooze(store: Store, rule: str, *, seconds: float, actor: str, note: str) -> Snooze:
-    """Tell nobody of a rule for so long; a snooze that stands is replaced."""
+def snooze(
+    store: Store, rule: str, *, until: datetime | timedelta, most: timedelta, actor: str, note: str
+) -> Snooze | None:
+    """Tell nobody of a rule until then, or for so long; a snooze that stands is replaced.
+
+    None, and nothing is changed, where that is not ahead, or further than `most`, by the clock of the database.
+    """
+    values: dict[str, Any] = {"rule": rule, "actor": actor, "note": note, "most": most.total_seconds()}
+    if isinstance(until, timedelta):
+        template, values["span"] = _SNOOZE.replace("UNTIL", _FOR), until.total_seconds()
+    else:
+        template, values["until_at"] = _SNOOZE.replace("UNTIL", _UNTIL), until
     with store.write() as connection:
-        values = {"rule": rule, "span": seconds, "actor": actor, "note": note}
-        connection.execute(store.statement(_SNOOZE), values)
+        if connection.execute(store.statement(template), values).rowcount == 0:
+            return None
         acts.record(
             store, connection, actor=actor, action="snooze_alert", subject=f"alert:{rule}", note=note or None
         )
@@ -312,6 +335,7 @@ def notice(row: Row[Any]) -> Notice:
         closed_at=read_time(row.closed_at),
         told_at=read_time(row.told_at),
         told=row.told,
+        when=row.condition,
     )
 
 

@@ -29,6 +29,7 @@ from unicodedata import normalize
 
 from dlq_console.errors import PayloadRefused
 from dlq_console.store.canonical_scalars import (
+    MAX_DIGITS,
     NOT_FINITE,
     SCALARS,
     TOO_MANY_DIGITS,
@@ -51,8 +52,6 @@ _KEY_SHOWN = 40
 #: The keys of payloads are the same few, again and again. A longer one is not worth the memory.
 _KEY_KEPT = 40
 _write_known = lru_cache(maxsize=2048)(write_text)
-
-_TOO_DEEP = f"lists and objects lie more than {MAX_DEPTH} levels deep, or one of them contains itself; send a flatter payload"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,32 +102,32 @@ def decode_payload(text: str, *, name: str = "payload", exact: bool = False) -> 
     Raises:
         PayloadRefused: the text is not JSON, or holds a number beyond what Python reads.
     """
-    found: dict[str, Any] = {}
     try:
         return (_exact_decoder if exact else _decoder).decode(text)
     except Refused as refused:
-        reason = str(refused)
+        # Not itself: it would hold this frame, and the text, by its traceback.
+        found = Refused(str(refused), refused.cause, **refused.facts)
     except RecursionError:
-        reason = _TOO_DEEP
+        found = _too_deep()
     except json.JSONDecodeError as error:
         reason = f"this is not JSON: {error.msg} (line {error.lineno}, column {error.colno})"
-        found = {"cause": "not_json", "line": error.lineno, "column": error.colno}
+        found = Refused(reason, "not_json", line=error.lineno, column=error.colno)
     except (ValueError, InvalidOperation):
         # Python reads no int of more than 4,300 digits, and no Decimal with an exponent of more than 18.
-        reason = TOO_MANY_DIGITS
-    raise PayloadRefused(f"{name}: {reason}.", **found)
+        found = Refused(TOO_MANY_DIGITS, limit=MAX_DIGITS)
+    raise PayloadRefused(f"{name}: {found}.", cause=found.cause, **found.facts)
 
 
 def _write(payload: object, max_bytes: int, name: str) -> Texts:
     try:
         texts = _write_any(payload, 0, max_bytes)
         if len(texts[0].encode()) > max_bytes:
-            raise Refused(_too_large(max_bytes))
+            raise _too_large(max_bytes)
     except Refused as refused:
-        found: dict[str, Any] = (
-            {"cause": "too_large", "limit": max_bytes} if str(refused) == _too_large(max_bytes) else {}
-        )
-        raise PayloadRefused(f"{_path(name, refused.steps)}: {refused}.", **found) from None
+        place = _path(name, refused.steps)
+        raise PayloadRefused(
+            f"{place}: {refused}.", cause=refused.cause, **refused.facts, place=place
+        ) from None
     return texts
 
 
@@ -172,11 +171,13 @@ def _write_dict(members: dict[Any, Any], depth: int, limit: int) -> Texts:
         stored.append(member)
         size += len(member) + 1
         if size > limit:
-            raise Refused(_too_large(limit))
+            raise _too_large(limit)
         normal = key if key_stored is key_canonical else normalize("NFC", key)
         if normal in canonical:
             raise Refused(
-                f"the key {_shown(normal)} stands here twice, in two Unicode forms; keep one of them"
+                f"the key {_shown(normal)} stands here twice, in two Unicode forms; keep one of them",
+                "key_in_two_forms",
+                key=_shown(normal),
             )
         canonical[normal] = f"{key_canonical}:{texts[1]}"
     in_order = ",".join([canonical[normal] for normal in sorted(canonical)])
@@ -200,7 +201,7 @@ def _write_list(items: list[Any] | tuple[Any, ...], depth: int, limit: int) -> T
         size += len(texts[0]) + 1
         # While the text grows, not at its end: a list shared many times over would fill the memory first.
         if size > limit:
-            raise Refused(_too_large(limit))
+            raise _too_large(limit)
     return f"[{','.join(stored)}]", f"[{','.join(canonical)}]"
 
 
@@ -213,11 +214,20 @@ def _exact_key(key: object) -> str:
 
 def _check_depth(depth: int) -> None:
     if depth > MAX_DEPTH:
-        raise Refused(_TOO_DEEP)
+        raise _too_deep()
 
 
-def _too_large(limit: int) -> str:
-    return f"this is larger than the limit of {limit:,} bytes of JSON; send a reference (an id or a path) instead"
+def _too_deep() -> Refused:
+    return Refused(
+        f"lists and objects lie more than {MAX_DEPTH} levels deep, or one of them contains itself; send a flatter payload",
+        "too_deep",
+        limit=MAX_DEPTH,
+    )
+
+
+def _too_large(limit: int) -> Refused:
+    reason = f"this is larger than the limit of {limit:,} bytes of JSON; send a reference (an id or a path) instead"
+    return Refused(reason, "too_large", limit=limit)
 
 
 def _path(name: str, steps: list[str | int]) -> str:
@@ -249,7 +259,8 @@ def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise Refused(f"an object has the key {_shown(twice)} twice; keep one of them")
+        shown = _shown(twice)
+        raise Refused(f"an object has the key {shown} twice; keep one of them", "key_twice", key=shown)
     return members
 
 

@@ -32,14 +32,27 @@ _TIME_WITH_ZONE = (
 )
 _OUT_OF_RANGE = "this datetime falls outside the years 1 to 9999 in UTC; send it as text"
 
+#: What a JSON text may hold and the store does not take -> the cause by which it is told in another language.
+CAUSES = {
+    NOT_FINITE: "not_finite",
+    TOO_MANY_DIGITS: "digits",
+    _NUL: "nul",
+    _HALF_CHARACTER: "half_character",
+}
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Refused(Exception):
-    """Why a value is refused, and the keys and positions that lead to it, innermost first."""
+    """Why a value is refused, and the keys and positions that lead to it, innermost first.
 
-    def __init__(self, reason: str) -> None:
+    `cause` and `facts` are those of the `PayloadRefused` that it becomes.
+    """
+
+    def __init__(self, reason: str, cause: str = "", **facts: object) -> None:
         super().__init__(reason)
+        self.cause = cause or CAUSES.get(reason, "")
+        self.facts = facts
         self.steps: list[str | int] = []
 
 
@@ -71,7 +84,7 @@ _TOO_LOW = -_TOO_HIGH
 
 def _integer(value: int) -> Texts:
     if not _TOO_LOW < value < _TOO_HIGH:
-        raise Refused(TOO_MANY_DIGITS)
+        raise Refused(TOO_MANY_DIGITS, limit=MAX_DIGITS)
     digits = int.__repr__(value)
     return digits, digits
 
@@ -88,7 +101,7 @@ def _decimal(value: Decimal) -> Texts:
         raise Refused(NOT_FINITE)
     digits, first = len(value.as_tuple().digits), value.adjusted()
     if max(first, 0) + 1 + max(digits - 1 - first, 0) > MAX_DIGITS:
-        raise Refused(TOO_MANY_DIGITS)
+        raise Refused(TOO_MANY_DIGITS, limit=MAX_DIGITS)
     # Formatting is exact; arithmetic and normalize() would round to the precision of the caller's context.
     in_full = format(value, "f")
     return in_full, _without_needless_zeros(in_full)

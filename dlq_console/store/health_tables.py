@@ -114,6 +114,8 @@ def alert(metadata: MetaData, prefix: str) -> Table:
         id_(),
         # Name of its rule.
         text_("rule"),
+        # What that rule looked at, so that a notice outlives it.
+        text_("condition", null=True),
         # What it is about: an account, `<account>/<kind>`, a lane, a queue; empty for the whole installation.
         text_("subject"),
         text_("level"),

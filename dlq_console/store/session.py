@@ -21,6 +21,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from dlq_console.errors import ConfigurationError, StoreUnavailable
 from dlq_console.store.liveness import replace_dead_connections
+from dlq_console.store.small_letters import SMALL_LETTERS, small_letters
 
 #: How long a SQLite writer waits for its turn, in milliseconds. Writers queue unfairly, so it is generous.
 BUSY_TIMEOUT_MS = 30_000
@@ -95,6 +96,7 @@ def _sqlite_engine(database_url: str, *, read_only: bool, pool_size: int) -> Eng
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: Any) -> None:
+        connection.create_function(SMALL_LETTERS, 1, small_letters, deterministic=True)
         connection.isolation_level = None  # the driver shall not begin transactions behind our back
         cursor = connection.cursor()
         # The busy timeout comes first: switching to WAL may itself have to wait.

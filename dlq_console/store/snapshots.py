@@ -128,10 +128,16 @@ def look(store: Store, reading: str) -> Snapshot:
 
 def age(store: Store, reading: str) -> float | None:
     """Seconds since a reading was taken last; None: never. Costs one row, however many values it has."""
+    taken = taken_last(store, reading)
+    return taken.age if taken.taken_at else None
+
+
+def taken_last(store: Store, reading: str) -> Snapshot:
+    """When a reading was taken last, without its values: one row, however many there are."""
     with store.read() as connection:
         row = connection.execute(store.statement(TAKEN_AT), {"reading": reading}).first()
     taken_at, now = (read_time(row.changed_at), read_time(row.now)) if row else (None, None)
-    return (now - taken_at).total_seconds() if now and taken_at else None
+    return Snapshot({}, taken_at, (now - taken_at).total_seconds()) if now and taken_at else NOTHING
 
 
 def both(store: Store, first: str, second: str) -> tuple[Texts, Texts]:

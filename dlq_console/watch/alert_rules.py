@@ -16,7 +16,8 @@ to = "18:00"
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -25,6 +26,18 @@ from dlq_console.health.alert_values import ANY, LEVELS, OF_A_KIND, ONCE, PAGE, 
 from dlq_console.health.working_hours import DAYS, WorkingHours, read_time
 from dlq_console.hub.channels import read_file
 
+#: The longest that something must hold or that nobody is told again: a week in minutes, a year in hours.
+_LONGEST_HOLD, _LONGEST_REPEAT = 7 * 24 * 60.0, 366 * 24.0
+#: More than this is no limit that anything reaches.
+_LARGEST = 1e9
+#: Figures that end somewhere: a rule that allows as much never finds anything.
+_ENDS: Mapping[When, int] = {
+    When.BULKHEAD_USE: 100,
+    When.RECOVERY_QUEUE: 100,
+    When.DEAD_RATE: 100,
+    When.BREAKER_OPEN: 1,
+    When.AUTH_FAILURE: 1,
+}
 #: Characters of a name.
 LONGEST_NAME = 80
 #: What stands for the source of the rules where no file is named.
@@ -121,24 +134,28 @@ def _rule(source: Source, values: object, place: int, channels: tuple[str, ...])
     name = table.text("name")
     if len(name) > LONGEST_NAME or not name.isprintable() or name.strip() != name:
         table.refuse("name", f'"name" must be plain text of at most {LONGEST_NAME} characters.')
-    when = table.choice("when", When)
+    when = table.choice("when", When, unsaid=(When.SOURCE_DEPTH,))
     if when is When.SOURCE_DEPTH:
         table.refuse("when", '"source_depth" needs a source of foreign letters, and none is configured.')
     usual = next(each for each in _DEFAULTS if each[0] is when)
     rule = AlertRule(
         name=name,
         when=when,
-        over=_number(table, "over", usual[1]),
-        for_minutes=_number(table, "for_minutes", usual[2]),
+        over=_number(table, "over", usual[1], _LARGEST),
+        for_minutes=_number(table, "for_minutes", usual[2], _LONGEST_HOLD),
         account=table.text("account", ANY),
         kind=table.text("kind", ANY),
-        repeat_hours=_number(table, "repeat_hours", _repeat(when)),
-        at_least=_number(table, "at_least", 5),
+        repeat_hours=_number(table, "repeat_hours", _repeat(when), _LONGEST_REPEAT),
+        at_least=_number(table, "at_least", 5, _LARGEST),
         level=table.choice("level", _Level, _Level(LEVELS.get(when, TICKET))).value,
         to=_channels(table, channels),
     )
     if rule.kind != ANY and when not in OF_A_KIND:
         table.refuse("kind", f'"{when}" is known of accounts, not of kinds; leave "kind" out.')
+    if rule.over >= _ENDS.get(when, math.inf):
+        table.refuse(
+            "over", f'"over" of "{when}" must be less than {_ENDS[when]}: nothing is more than that.'
+        )
     if 0 < rule.repeat_hours < 1:
         table.refuse("repeat_hours", '"repeat_hours" must be at least 1, or 0 for never.')
     if table.has("at_least") and when is not When.DEAD_RATE:
@@ -147,8 +164,10 @@ def _rule(source: Source, values: object, place: int, channels: tuple[str, ...])
     return rule
 
 
-def _number(table: Table, key: str, default: float) -> float:
+def _number(table: Table, key: str, default: float, most: float) -> float:
     value = table.number(key)
+    if value is not None and value > most:
+        table.refuse(key, f'"{key}" must be {most:,.0f} at most.')
     return default if value is None else value
 
 
@@ -169,6 +188,8 @@ def _hours(table: Table) -> WorkingHours:
     """When people work, as the file says it."""
     usual = WorkingHours()
     named = table.texts("days") if table.has("days") else tuple(DAYS[day] for day in usual.days)
+    if not named:
+        table.refuse("days", '"days" must name at least one day.')
     for name in named:
         if name not in DAYS:
             table.refuse("days", f'"days" must be some of {", ".join(DAYS)}.')

@@ -18,13 +18,14 @@ from dlq_console.health import alert_words
 from dlq_console.health.alert_reading import READING, RULES
 from dlq_console.health.alert_speech import speech
 from dlq_console.health.alert_values import AGED, AlertRule
-from dlq_console.hub.channel_names import shown
-from dlq_console.hub.channels import Channel, read_channels
+from dlq_console.health.working_hours import hours_as_written
+from dlq_console.hub.channel_names import shown, written
+from dlq_console.hub.channels import Apprise, Channel, read_channels
 from dlq_console.hub.core import HubCore
 from dlq_console.redact import redact_text
 from dlq_console.settings import Settings
 from dlq_console.store import alert_messages, alerts, snapshots
-from dlq_console.store.alerts import Telling, Terms
+from dlq_console.store.alerts import Notice, Telling, Terms
 from dlq_console.store.store import Store
 from dlq_console.watch.alert_looks import find, scene
 from dlq_console.watch.alert_rules import RuleSet, read_rules
@@ -38,7 +39,7 @@ NAMED = 20
 #: Of those it lists so many subjects.
 _LISTED = 200
 #: What a message says of the one notice that it is about.
-_OF_ONE = ("subject", "account", "value", "since")
+_OF_ONE = ("subject", "account", "value", "since", "ended")
 #: Ten years, in seconds.
 _NEVER_AGAIN = 3_652 * 86_400.0
 
@@ -88,14 +89,25 @@ def _terms(rule: AlertRule) -> Terms:
         hold=0.0 if rule.when in AGED else rule.for_minutes * 60,
         repeat=rule.repeat_hours * 3600 or _NEVER_AGAIN,
         tells=bool(rule.to),
+        when=str(rule.when),
     )
 
 
 def _shown(found: RuleSet, channels: Mapping[str, Channel]) -> dict[str, Any]:
     """What pages and commands know of the rules; no channel says more than its name and where it leads."""
     rules = [asdict(rule) for rule in found.rules]
-    where = {name: shown(channel) for name, channel in channels.items()}
-    return {RULES: {"rules": rules, "source": found.source, "channels": list(channels), "where": where}}
+    return {
+        RULES: {
+            "rules": rules,
+            "source": found.source,
+            "channels": list(channels),
+            "where": {name: shown(channel) for name, channel in channels.items()},
+            "written": {
+                name: written(channel) for name, channel in channels.items() if isinstance(channel, Apprise)
+            },
+            "hours": hours_as_written(found.hours),
+        }
+    }
 
 
 class _Teller:
@@ -155,14 +167,16 @@ class _Teller:
     def _what(self, telling: Telling) -> str:
         one, rule = telling.notice, self._rule
         return redact_text(
-            alert_words.sentence(rule.when, one.subject, one.value or 0, one.found, self._speak)
+            alert_words.sentence(
+                rule.when, one.subject, one.value or 0, one.found, self._speak, over=rule.over
+            )
         )
 
     def _message(self, telling: Telling) -> dict[str, Any]:
         one, what = telling.notice, self._what(telling)
         _ = self._speak.gettext
-        lines = [what, _("Since %(time)s.") % {"time": self._time(one.opened_at)}]
-        if one.found.get("until"):
+        lines = [what, self._stood(one)]
+        if one.found.get("until") and one.closed_at is None:
             until = self._time(datetime.fromisoformat(one.found["until"]))
             lines.append(_("Until %(time)s.") % {"time": until})
         if one.found.get("reason"):
@@ -173,6 +187,18 @@ class _Teller:
             "account": one.account,
             "value": one.value,
             "since": one.opened_at.isoformat(),
+            "ended": one.closed_at.isoformat() if one.closed_at else None,
+        }
+
+    def _stood(self, one: Notice) -> str:
+        """Since when it is there, or from when to when it was."""
+        _ = self._speak.gettext
+        if one.closed_at is None:
+            return _("Since %(time)s.") % {"time": self._time(one.opened_at)}
+        return _("From %(since)s to %(until)s: it stood for %(span)s.") % {
+            "since": self._time(one.opened_at),
+            "until": self._time(one.closed_at),
+            "span": alert_words.span((one.closed_at - one.opened_at).total_seconds()),
         }
 
     def _together(self, tellings: Sequence[Telling]) -> dict[str, Any]:

@@ -16,11 +16,13 @@ from dlq_console.web.follow import BRISK, SLOW
 from dlq_console.web.lists import with_query
 
 
-def standing(asking: Person, seen: Told, start: int, cursor: str) -> dict[str, Any]:
+def standing(asking: Person, seen: Told, cursor: str) -> dict[str, Any]:
     """The notices, and the sentence that answers the question of the page."""
+    start = seen.start
     turns = stretches.turns(lambda first: address(first, cursor), start, len(seen.open), rows=PER_PAGE)
     return {
         "answer": _answer(seen),
+        "wrong": seen.rules.wrong is not None,
         "trouble": _trouble(seen),
         "open": [alert_rows.notice_row(one, seen) for one in seen.shown],
         "open_number": len(seen.open),
@@ -41,7 +43,7 @@ def rules_in_force(asking: Person, seen: Told) -> dict[str, Any]:
     return {
         "rules": [alert_rows.rule_row(rule, seen.snoozes) for rule in rules.rules.values()],
         "source": rules.source,
-        "lines": lines(rules.rules.values(), rules.channels),
+        "lines": lines(rules.rules.values(), rules.channels, rules.written, rules.hours),
         "chosen": chosen if chosen in rules.rules else "",
         "choices": moments.usual() if may_for_all(asking, Permission.SNOOZE_ALERT) else [],
     }
@@ -61,6 +63,7 @@ def channels(asking: Person) -> dict[str, Any]:
     version += f".{sum(row.unmet for row in rows)}"
     return {
         "channels": rows,
+        "unknown": rules.wrong is not None,
         "version": version,
         "follow": url_for("alerts.channels", seen=version) if waiting else "",
         "seconds": SLOW if waiting and all(row.unmet or row.error for row in waiting) else BRISK,
@@ -75,6 +78,8 @@ def address(start: int, cursor: str, *, endpoint: str = "alerts.index") -> str:
 
 
 def _answer(seen: Told) -> str:
+    if seen.rules.wrong is not None and not seen.open:
+        return gettext("No rule is looked at, so what is wrong now is not known here.")
     if seen.reading.taken_at is None and not seen.open:
         return gettext("Nobody has looked at the rules yet; a worker or the scheduler does.")
     if not seen.open:
@@ -83,16 +88,20 @@ def _answer(seen: Told) -> str:
         "%(num)d alert is open, the newest since %(time)s.",
         "%(num)d alerts are open, the newest since %(time)s.",
         len(seen.open),
-        time=display.current().moment(seen.open[0].opened_at),
+        time=display.current().moment(max(one.opened_at for one in seen.open)),
     )
 
 
 def _trouble(seen: Told) -> str:
     """Why nobody would be told; empty where somebody would."""
     reading = seen.reading
-    if reading.away:
-        return gettext("No rule is looked at: %(why)s", why=reading.away)
-    if reading.taken_at is not None and reading.age > STALE_AFTER:
+    if seen.rules.wrong:
+        return gettext("No rule is looked at: %(why)s", why=seen.rules.wrong)
+    if seen.rules.wrong is not None:
+        return gettext(
+            "No rule is looked at: the file of rules has a mistake. Tell whoever looks after this installation."
+        )
+    if reading.taken_at is not None and (seen.steps_stand or reading.age > STALE_AFTER):
         since = display.current().moment(reading.taken_at)
         return gettext(
             "Nobody has looked at the rules since %(time)s; see that a worker or the scheduler is running.",

@@ -27,7 +27,7 @@ UNMET = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class DeliveryRow:
-    """How the last message to one channel fared: when it was brought, or why not."""
+    """How the last message to one channel fared: when it was brought, and why not, or not to everybody."""
 
     channel: str
     look: Look
@@ -101,13 +101,16 @@ class ChannelRow:
 def notice_row(one: Notice, seen: Told) -> NoticeRow:
     """A notice as its row shows it."""
     shown = display.current()
-    when = seen.rules.when_of(one.rule)
+    when = seen.rules.when_of(one.rule, one.when)
     sentence, address = one.subject, ""
     if when is not None:
-        sentence = alert_words.sentence(when, one.subject, one.value or 0, one.found, get_translations())
+        over = seen.rules.over_of(one.rule)
+        sentence = alert_words.sentence(
+            when, one.subject, one.value or 0, one.found, get_translations(), over=over
+        )
         address = alert_words.link(when, one.subject, one.found)
-    over = one.closed_at
-    snooze = seen.snoozes.get(one.rule) if over is None else None
+    ended = one.closed_at
+    snooze = seen.snoozes.get(one.rule) if ended is None else None
     brought = tuple(map(_delivery, seen.brought.get(one.id, ())))
     return NoticeRow(
         id=one.id,
@@ -120,8 +123,8 @@ def notice_row(one: Notice, seen: Told) -> NoticeRow:
         account_address=account_address(one.account) if one.account else "",
         since=shown.stamp(one.opened_at),
         seen=shown.moment(one.seen_at),
-        over=shown.stamp(over) if over else None,
-        stood=shown.span((over - one.opened_at).total_seconds()) if over else "",
+        over=shown.stamp(ended) if ended else None,
+        stood=shown.span((ended - one.opened_at).total_seconds()) if ended else "",
         deliveries=brought,
         nobody="" if brought else _nobody(one, seen),
         snooze=snooze_words(snooze) if snooze else "",
@@ -151,7 +154,7 @@ def channel_row(name: str, where: str, trial: Delivery | None) -> ChannelRow:
         where,
         delivery_look(trial),
         trial.told_at or trial.at,
-        within(trial.error or "", WRITTEN) if trial.told_at is None else "",
+        within(_said(trial), WRITTEN),
         waits=not trial.is_over,
         unmet=unmet,
     )
@@ -168,9 +171,13 @@ def snooze_words(snooze: Snooze) -> str:
 
 
 def _delivery(one: Delivery) -> DeliveryRow:
-    if one.told_at is not None:
-        return DeliveryRow(one.channel, delivery_look(one), display.current().moment(one.told_at), "")
-    return DeliveryRow(one.channel, delivery_look(one), "", within(one.error or "", WRITTEN))
+    at = display.current().moment(one.told_at) if one.told_at else ""
+    return DeliveryRow(one.channel, delivery_look(one), at, within(_said(one), WRITTEN))
+
+
+def _said(one: Delivery) -> str:
+    """Why it was not brought, or not to everybody."""
+    return (one.error if one.told_at is None else one.noted) or ""
 
 
 def _nobody(one: Notice, seen: Told) -> str:

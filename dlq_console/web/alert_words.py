@@ -72,6 +72,8 @@ def level_look(level: str) -> Look:
 
 def delivery_look(one: Delivery) -> Look:
     """How a message to a channel fared."""
+    if one.told_at is not None and one.noted:
+        return Look("triangle", "warn", gettext("sent to some"))
     if one.told_at is not None:
         return Look("disc", "ok", gettext("sent"))
     if one.is_over:

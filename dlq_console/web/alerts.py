@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 from flask import Blueprint, abort, redirect, render_template, request, url_for
 from flask_babel import gettext
@@ -12,7 +13,7 @@ from dlq_console.errors import EventNotFound, PayloadRefused
 from dlq_console.health.alert_speech import trial
 from dlq_console.hub import alerting
 from dlq_console.store.people import Permission, Person
-from dlq_console.web import alert_parts, alerts_seen, display, errors, looks, moments, pulse, stretches
+from dlq_console.web import alert_parts, alerts_seen, errors, looks, moments, pulse, refused_words, stretches
 from dlq_console.web.auth import demand, limiter, person
 from dlq_console.web.errors import Link
 from dlq_console.web.hub import hub, store
@@ -34,8 +35,8 @@ def index() -> str:
         "alerts/alerts.html",
         every=pulse.EVERY,
         pulse=pulse.just_now(),
-        poll=alert_parts.address(start, cursor, endpoint="alerts.poll"),
-        **alert_parts.standing(asking, seen, start, cursor),
+        poll=alert_parts.address(seen.start, cursor, endpoint="alerts.poll"),
+        **alert_parts.standing(asking, seen, cursor),
         **alert_parts.rules_in_force(asking, seen),
         **alert_parts.channels(asking),
     )
@@ -48,7 +49,7 @@ def poll() -> AnyResponse:
     start, cursor = _place()
     seen = alerts_seen.look(asking, start=start, cursor=cursor)
     return pulse.just_read(
-        render_template("alerts/_standing.html", **alert_parts.standing(asking, seen, start, cursor))
+        render_template("alerts/_standing.html", **alert_parts.standing(asking, seen, cursor))
     )
 
 
@@ -69,14 +70,11 @@ def snooze() -> AnyResponse:
     if rule not in alerts_seen.in_force(actor).rules:
         abort(404)
     try:
-        alerting.snooze_alert(store(), rule, hours=_hours(), actor=actor.name, note=request.form.get("note"))
+        alerting.snooze_alert(store(), rule, until=_until(), actor=actor.name, note=request.form.get("note"))
     except (ValueError, OverflowError):
         return _refused(gettext("This is no date and time; choose one from the calendar."))
-    except PayloadRefused:
-        days = alerting.LONGEST_SNOOZE // 24
-        return _refused(
-            gettext("Choose a time ahead of now, %(days)s days at most, and write why.", days=days)
-        )
+    except PayloadRefused as refused:
+        return _refused(refused_words.sentence(refused) or refused.message)
     return _back("rules")
 
 
@@ -114,8 +112,8 @@ def _place() -> tuple[int, str]:
     return start, request.args.get("cursor", "")
 
 
-def _hours() -> float:
-    """For how long, as the form says: until its own moment, or one of the usual ones.
+def _until() -> datetime:
+    """Until when, as the form says: its own moment, or one of the usual ones.
 
     Raises:
         ValueError: it is no moment.
@@ -123,7 +121,7 @@ def _hours() -> float:
     until = moments.read_moment(request.form.get("at", "") or request.form.get("until", ""))
     if until is None:
         raise ValueError("no moment")
-    return (until - display.current().now).total_seconds() / 3600
+    return until
 
 
 def _for_all(permission: Permission) -> Person:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from dlq_console.errors import StoreUnavailable
 from dlq_console.health import alert_reading
 from dlq_console.health.alert_reading import READING, InForce
-from dlq_console.health.alert_values import ANY, AlertRule
+from dlq_console.health.alert_values import ANY, AlertRule, urgency
+from dlq_console.health.spelling import ACCOUNTS
 from dlq_console.store import snapshots
 from dlq_console.store.people import Person
 from dlq_console.store.queries import Count
@@ -30,19 +31,23 @@ class Told:
     """Alerts as somebody sees them.
 
     Attributes:
-        reading: of the rules in force: when it was taken, and what is wrong with them.
-        rules: those in force.
+        reading: of the rules in force: when it was taken.
+        steps_stand: whether the states, which are read every two seconds, are too old: then no step runs.
+        rules: those in force, and what is wrong with them.
         snoozes: those that stand, by rule.
-        open: every notice that stands, the newest first.
+        open: every notice that stands, urgent ones first, then the newest.
+        start: how many of them stand before this page.
         shown: those of them that are on this page.
         past: a page of those that are over.
         brought: the last message of each notice that is shown to each channel, by the id of the notice.
     """
 
     reading: Snapshot
+    steps_stand: bool
     rules: InForce
     snoozes: Mapping[str, Snooze]
     open: tuple[Notice, ...]
+    start: int
     shown: tuple[Notice, ...]
     past: Page[Notice]
     brought: Mapping[int, tuple[Delivery, ...]]
@@ -61,7 +66,7 @@ def look(asking: Person, *, start: int = 0, cursor: str = "") -> Told:
 
 def in_force(asking: Person) -> InForce:
     """The rules that `asking` may know of, and the channels, where they lead only for whoever sees everything."""
-    return _visible(alert_reading.read(snapshots.look(store(), READING).values), asking.accounts)
+    return _rules(snapshots.look(store(), READING), asking.accounts)
 
 
 def trials(asking: Person, rules: InForce) -> dict[str, Delivery]:
@@ -82,25 +87,34 @@ def open_alerts() -> Count | None:
 
 def _read(accounts: Accounts, start: int, cursor: str) -> Told:
     reading = snapshots.look(store(), READING)
-    standing = tuple(told.open_notices(store(), accounts=accounts))
+    states = snapshots.taken_last(store(), ACCOUNTS)
+    standing = sorted(told.open_notices(store(), accounts=accounts), key=lambda one: urgency(one.level))
+    if start >= len(standing):
+        # Behind the end is what was there before some of them were over: the last page there is.
+        start = max(0, len(standing) - 1) // PER_PAGE * PER_PAGE
     shown = standing[start : start + PER_PAGE]
     past = told.closed_notices(store(), cursor=cursor, accounts=accounts, limit=PER_PAGE)
     return Told(
-        reading=reading if accounts is None else replace(reading, away=None),
-        rules=_visible(alert_reading.read(reading.values), accounts),
+        reading=reading,
+        steps_stand=states.taken_at is not None and states.is_stale,
+        rules=_rules(reading, accounts),
         snoozes=told.snoozes(store()),
-        open=standing,
-        shown=shown,
+        open=tuple(standing),
+        start=start,
+        shown=tuple(shown),
         past=past,
         brought=told.deliveries(store(), [*shown, *past.items]),
     )
 
 
-def _visible(rules: InForce, accounts: Accounts) -> InForce:
+def _rules(reading: Snapshot, accounts: Accounts) -> InForce:
+    rules = alert_reading.read(reading.values, reading.away)
     if accounts is None:
         return rules
     known = {name: rule for name, rule in rules.rules.items() if _concerns(rule, accounts)}
-    return replace(rules, rules=known, where={})
+    # The sentence about a mistake names a file, and maybe the account of somebody else.
+    wrong = None if rules.wrong is None else ""
+    return replace(rules, rules=known, where={}, written={}, wrong=wrong)
 
 
 def _concerns(rule: AlertRule, accounts: tuple[str, ...]) -> bool:

@@ -53,7 +53,10 @@ class Span:
         """From when to when, in words."""
         if self.end is None:
             return gettext("since %(when)s", when=moment_of(self.start))
-        return f"{moment_of(self.start)} – {moment_of(self.end)}"
+        start, end = moment_of(self.start), moment_of(self.end)
+        if start == end:
+            start, end = moment_of(self.start, exact=True), moment_of(self.end, exact=True)
+        return f"{start} – {end}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from dlq_console.store.queries.circuits import openings
 from dlq_console.store.snapshots import Snapshot
 from dlq_console.web import circuit_words, display, looks, stretches
 from dlq_console.web.auth import person
+from dlq_console.web.doubts import standing
 from dlq_console.web.hub import hub, store
 from dlq_console.web.lists import with_query
 from dlq_console.web.space import within
@@ -82,7 +83,7 @@ def page() -> dict[str, Any]:
     matching = [one for one in found if _matches(one, name, state)]
     rows = [_row(one) for one in matching[start : start + stretches.PER_PAGE]]
     return {
-        "answer": _answer(found),
+        **standing(_answer(found)),
         "moment_of": moment_of,
         "state_word": circuit_words.state_word,
         "away": away(snapshot) if person().accounts is None else "",

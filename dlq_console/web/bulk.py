@@ -144,6 +144,7 @@ def start() -> AnyResponse:
             return again()
         return again(detail=error.message)
     picked.is_over(selected.page, selected.shown)
+    bulk_undo.forget()
     return redirect(url_for("bulk.show", run_id=run_id), 303)
 
 

@@ -42,7 +42,8 @@ def show(
     if refused is not None:
         return refused
     number, shown, token = len(found.events), display.current().number(len(found.events)), None
-    if found.more:
+    in_a_run = _takes_a_run(found, selected)
+    if in_a_run:
         asking = person()
         preview = hub().bulk.preview(action, selected.flt, actor=asking.name, accounts=asking.accounts)
         number, shown = preview.count.number, display.current().count(preview.count)
@@ -51,7 +52,8 @@ def show(
         "bulk/desk.html",
         action=action,
         selected=selected,
-        in_a_run=found.more,
+        counted=() if in_a_run or selected.flt is None else found.ids,
+        in_a_run=in_a_run,
         most=MOST,
         token=token,
         heading=_heading(action, number, shown),
@@ -71,9 +73,10 @@ def act(selected: Selected, action: str) -> AnyResponse:
     if refused is not None:
         return refused
     try:
-        if found.more:
+        if _takes_a_run(found, selected):
             run_id = _begin(action, selected)
             picked.is_over(selected.page, selected.shown)
+            bulk_undo.forget()
             return redirect(url_for("bulk.show", run_id=run_id), 303)
         done = _do(action, found)
     except PayloadRefused as error:
@@ -81,13 +84,15 @@ def act(selected: Selected, action: str) -> AnyResponse:
         return show(selected, action, status=422, wrong=said, detail="" if said else error.message)
     except (ValueError, OverflowError):
         return show(selected, action, status=422, wrong=gettext("This is no time."))
-    bulk_undo.tell(_told(done.new, done.kept), action, done.act)
+    asked = selected.counted or selected.event_ids or found.ids
+    told = _told(done.new, done.kept, len(asked) - len(found.events))
+    bulk_undo.tell(told, picked.key_of(selected.page, selected.shown), action, done.act)
     picked.is_over(selected.page, selected.shown)
     return redirect(selected.back, 303)
 
 
-def _told(number: int, kept: int) -> str:
-    """What was done, and what was left with somebody else."""
+def _told(number: int, kept: int, gone: int) -> str:
+    """What was done, what was left with somebody else, and what is not there or not in the list any more."""
     shown = display.current()
     changed = ngettext(
         "Done: %(count)s event is changed.",
@@ -95,16 +100,36 @@ def _told(number: int, kept: int) -> str:
         number,
         count=shown.number(number),
     )
+    return " ".join(filter(None, (changed, _kept_told(kept), _gone_told(gone))))
+
+
+def _kept_told(kept: int) -> str:
     if not kept:
-        return changed
-    stayed = ngettext(
+        return ""
+    shown = display.current()
+    return ngettext(
         "%(count)s stayed with somebody else; to assign it too, tick “%(box)s”.",
         "%(count)s stayed with somebody else; to assign them too, tick “%(box)s”.",
         kept,
         count=shown.number(kept),
         box=gettext("Also those that somebody else sees to"),
     )
-    return f"{changed} {stayed}"
+
+
+def _gone_told(gone: int) -> str:
+    if not gone:
+        return ""
+    return ngettext(
+        "%(count)s was left as it is, because it is gone or not in the list any more.",
+        "%(count)s were left as they are, because they are gone or not in the list any more.",
+        gone,
+        count=display.current().number(gone),
+    )
+
+
+def _takes_a_run(found: Found, selected: Selected) -> bool:
+    """Whether a run does it: where there are so many, and where the form has said so when there were."""
+    return found.more or (selected.everything and bool(request.form.get("selection_token")))
 
 
 def _found(selected: Selected) -> Found:
@@ -116,6 +141,8 @@ def _found(selected: Selected) -> Found:
         if flt.status and Status.DEAD not in flt.status:
             return Found()
         flt = replace(flt, status=(Status.DEAD,))
+    if selected.counted:
+        return desk_many.counted(store(), flt, selected.counted, accounts=accounts)
     return desk_many.matching(store(), flt, accounts=accounts)
 
 
@@ -123,7 +150,7 @@ def _why_not(found: Found, selected: Selected) -> AnyResponse | None:
     if found.more and selected.event_ids:
         return bulk_preview.why_not(selected)
     title = gettext("This cannot be done to this selection")
-    if found.more and not _is_of_dead_letters(selected):
+    if _takes_a_run(found, selected) and not _is_of_dead_letters(selected):
         sentence = gettext(
             "It is done to at most %(most)s events at once, and to more only where all are dead letters. Narrow the filter.",
             most=display.current().number(MOST),

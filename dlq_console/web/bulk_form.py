@@ -14,6 +14,7 @@ from dlq_console.errors import PayloadRefused
 from dlq_console.hub.actions import NOTE_LIMIT
 from dlq_console.hub.bulk import NOTE_ABOVE
 from dlq_console.hub.bulk_terms import FASTEST, LARGEST_WINDOW, STOP_SHARE, WINDOW
+from dlq_console.hub.desk_many import MOST
 from dlq_console.hub.selection_tokens import is_sealed, seal
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.states import Action
@@ -29,7 +30,7 @@ TYPED_ABOVE = 100
 #: What the forms of a selection write beside its filter.
 _BESIDE = frozenset(
     {
-        "action", "add", "all", "canary", "csrf_token", "event", "events", "exact", "first", "last", "list", "note", "number",
+        "action", "add", "all", "canary", "counted", "csrf_token", "event", "events", "exact", "first", "last", "list", "note", "number",
         "person", "rate", "reassign", "remove", "seal", "selection_token", "stop_share", "typed", "until", "window",
     }
 )  # fmt: skip
@@ -47,12 +48,14 @@ class Selected:
         shown: the filter of the list, as its address has it.
         everything: whether all that match are meant.
         event_ids: which were chosen, else.
+        counted: of everything, those that a form has counted: nothing else is acted upon.
     """
 
     page: str
     shown: EventFilter
     everything: bool
     event_ids: tuple[int, ...] = ()
+    counted: tuple[int, ...] = ()
 
     @property
     def flt(self) -> EventFilter | None:
@@ -83,12 +86,22 @@ def read_selected() -> Selected | None:
     """
     page, shown = _list()
     if request.form.get("all") == "1":
-        return Selected(page=page, shown=shown, everything=True)
-    texts = [*request.form.getlist("event"), *filter(None, request.form.get("events", "").split(","))]
+        counted = _ids(_parts("counted"))
+        if len(counted) > MOST:
+            raise PayloadRefused(f"counted: a form counts at most {MOST:,} events.")
+        return Selected(page=page, shown=shown, everything=True, counted=counted)
+    ids = _ids([*request.form.getlist("event"), *_parts("events")])
+    return Selected(page=page, shown=shown, everything=False, event_ids=ids) if ids else None
+
+
+def _parts(name: str) -> list[str]:
+    return [part for part in request.form.get(name, "").split(",") if part]
+
+
+def _ids(texts: list[str]) -> tuple[int, ...]:
     if not all(_ID.fullmatch(text) for text in texts):
         raise PayloadRefused("event: write ids of events.")
-    ids = tuple(dict.fromkeys(int(text) for text in texts))
-    return Selected(page=page, shown=shown, everything=False, event_ids=ids) if ids else None
+    return tuple(dict.fromkeys(int(text) for text in texts))
 
 
 def list_as_it_was() -> str:

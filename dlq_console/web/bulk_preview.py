@@ -123,7 +123,8 @@ def _shown(figures: Figures, action: str) -> dict[str, Any]:
     return {
         "figures": figures,
         "heading": bulk_words.about_to(action, figures.number, figures.shown),
-        "button": bulk_words.button(action, figures.number, figures.shown),
+        "button": bulk_words.button(action, figures.number, figures.shown) if figures.number else "",
+        "why_none": _why_none(figures),
         "told": _counted_told(figures),
     }
 
@@ -184,6 +185,13 @@ def why_not(selected: Selected) -> AnyResponse | None:
 def refused(title: str, sentence: str, back: str) -> AnyResponse:
     """A page that says why nothing was done, with the way back."""
     return answer(Problem(422, title, sentence, link=Link(back, gettext("Back to the list"))))
+
+
+def _why_none(figures: Figures) -> str:
+    """Where it is said why nothing can be done; or that itself."""
+    if figures.refused:
+        return gettext("Nothing has been done. Why not is written below.")
+    return gettext("Nothing has been done. No dead letter matches any more.")
 
 
 def _counted_told(figures: Figures) -> str:

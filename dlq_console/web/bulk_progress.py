@@ -21,6 +21,8 @@ from dlq_console.web.words import Look
 
 #: Width of the bar in units of its own, what is left free between two parts, and the least width of a part.
 WIDTH, GAP, LEAST = 1000, 3, 8
+#: A pace below that is told in the next longer unit of time, or it would be rounded to nothing.
+SLOWEST = 0.05
 
 VERBS: tuple[Verb, ...] = ("pause", "resume", "cancel")
 #: The parts of the bar that have come to an end, from left to right.
@@ -39,10 +41,11 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage of a canary: how it stands, and what it is called."""
+    """One stage of a canary: how it stands, what it is called, and whether the run is in it."""
 
     look: Look
     word: str
+    now: bool
 
 
 def context(run: BulkRun) -> dict[str, Any]:
@@ -107,12 +110,25 @@ def stages(run: BulkRun) -> list[Stage]:
         return []
     names = [shown.number(size) for size in sizes] + [gettext("the rest")]
     over = len(names) if run.state == RunState.DONE else run.stage if run.frozen_at else -1
+    is_cancelled = run.state == RunState.CANCELLED
     looks = {
         -1: Look("disc", "ok", gettext("finished")),
-        0: Look("half", "info", gettext("under way")),
-        1: Look("ring", "idle", gettext("to come")),
+        0: _of_present_stage(run),
+        1: bulk_words.item_look(ItemState.WAITING)
+        if is_cancelled
+        else Look("ring", "idle", gettext("to come")),
     }
-    return [Stage(looks[(n > over) - (n < over)], name) for n, name in enumerate(names)]
+    return [
+        Stage(looks[(n > over) - (n < over)], name, n == over and not is_cancelled)
+        for n, name in enumerate(names)
+    ]
+
+
+def _of_present_stage(run: BulkRun) -> Look:
+    """As the run itself stands where nothing moves any more."""
+    if run.released or run.state == RunState.RUNNING:
+        return Look("half", "info", gettext("under way"))
+    return bulk_words.run_look(run.state)
 
 
 def offered(run: BulkRun) -> list[Verb]:
@@ -136,21 +152,32 @@ def version_of(run: BulkRun) -> str:
 
 
 def _speed(run: BulkRun) -> str:
-    """How fast it has been so far, and until when it will be over at that."""
+    """How fast it has been so far, and until when it will be over at that; empty where that says nothing.
+
+    While a run stands still the time goes on, and its pace would seem to fall.
+    """
     shown = display.current()
-    if run.frozen_at is None or not run.done:
+    if run.frozen_at is None or not run.done or run.state in (RunState.PAUSED, RunState.STOPPED):
         return ""
     seconds = ((run.finished_at or run.now) - run.frozen_at).total_seconds()
     if seconds <= 0:
         return ""
-    rate = formats.one_decimal(shown.locale, run.done / seconds)
+    rate = _pace(run.done / seconds)
     if run.finished_at is not None:
-        return gettext("%(rate)s per second, %(span)s in all", rate=rate, span=shown.span(seconds))
+        return gettext("%(rate)s, %(span)s in all", rate=rate, span=shown.span(seconds))
     if run.eta_seconds is None or run.state != RunState.RUNNING:
-        return gettext("%(rate)s per second so far", rate=rate)
-    return gettext(
-        "%(rate)s per second so far; over in about %(span)s", rate=rate, span=shown.span(run.eta_seconds)
-    )
+        return gettext("%(rate)s so far", rate=rate)
+    return gettext("%(rate)s so far; over in about %(span)s", rate=rate, span=shown.span(run.eta_seconds))
+
+
+def _pace(each_second: float) -> str:
+    """So many in the shortest unit of time in which that is a number worth reading."""
+    locale = display.current().locale
+    if each_second >= SLOWEST:
+        return gettext("%(number)s per second", number=formats.one_decimal(locale, each_second))
+    if each_second * 60 >= SLOWEST:
+        return gettext("%(number)s per minute", number=formats.one_decimal(locale, each_second * 60))
+    return gettext("%(number)s per hour", number=formats.one_decimal(locale, each_second * 3600))
 
 
 def _late(run: BulkRun) -> str:

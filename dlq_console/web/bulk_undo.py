@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
-from flask import abort, flash, get_flashed_messages, redirect, request
+from flask import abort, flash, get_flashed_messages, redirect, request, session
 from flask_babel import ngettext
 from werkzeug.wrappers import Response as AnyResponse
 
+from dlq_console.clock import utc_now
 from dlq_console.hub import desk_undo
 from dlq_console.hub.desk_undo import TakenBack
 from dlq_console.store.desk import Act
@@ -18,6 +18,8 @@ from dlq_console.web.hub import store
 
 #: Under which name what was done is carried to the list.
 _DONE = "bulk desk"
+#: The same in the session for what can be taken back: it stays for so many seconds, also when the page is loaded anew.
+_UNDO, UNDO_SECONDS = "bulk undo", 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +30,33 @@ class Told:
     fields: dict[str, str]
 
 
-def tell(sentence: str, action: str = "", act: Act | None = None) -> None:
-    """Carry it to the list that is shown next."""
-    fields = {"action": action, "first": str(act.first), "last": str(act.last)} if act else {}
-    flash(json.dumps([sentence, fields]), _DONE)
+def tell(sentence: str, selection: str = "", action: str = "", act: Act | None = None) -> None:
+    """Carry it to the list that is shown next; where there is a way back, to the list of that `selection` for a while."""
+    forget()
+    if act is None:
+        flash(sentence, _DONE)
+        return
+    fields = {"action": action, "first": str(act.first), "last": str(act.last)}
+    session[_UNDO] = [utc_now().timestamp(), selection, sentence, fields]
 
 
-def told() -> Told | None:
-    """What was done right before this page."""
-    kept = get_flashed_messages(category_filter=[_DONE])
-    return Told(*json.loads(str(kept[-1]))) if kept else None
+def forget() -> None:
+    """Another act upon a selection has followed, so nothing is offered to be taken back."""
+    session.pop(_UNDO, None)
+
+
+def told(selection: str) -> Told | None:
+    """What was done right before this page, or to this list a short while ago."""
+    sentences = get_flashed_messages(category_filter=[_DONE])
+    if sentences:
+        return Told(str(sentences[-1]), {})
+    if _UNDO not in session:
+        return None
+    done_at, of, sentence, fields = session[_UNDO]
+    if utc_now().timestamp() - done_at >= UNDO_SECONDS:
+        forget()
+        return None
+    return Told(sentence, fields) if of == selection else None
 
 
 def take_back(action: str) -> AnyResponse:

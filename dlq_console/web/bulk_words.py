@@ -107,7 +107,13 @@ def button(action: str, number: int, shown: str) -> str:
 
 
 def about_to(action: str, number: int, shown: str) -> str:
-    """What would be done, and to how many."""
+    """What would be done, and to how many; or that it can be done to none of them."""
+    if not number:
+        return (
+            gettext("None of the events that you chose can be discarded")
+            if action == Action.DISCARD
+            else gettext("None of the events that you chose can be reprocessed")
+        )
     if action == Action.DISCARD:
         return ngettext(
             "You are about to discard %(count)s dead letter",

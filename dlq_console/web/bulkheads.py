@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -16,11 +16,13 @@ from dlq_console.hub.doors import every_door
 from dlq_console.hub.limit_figures import LimitFigures, limit_figures
 from dlq_console.store import queries, snapshots
 from dlq_console.store.people import Person
+from dlq_console.store.queries import Count
 from dlq_console.store.queries.crew import Running, crew
 from dlq_console.store.queries.runs import last_minute, waited_for_limits
 from dlq_console.store.snapshots import Snapshot
-from dlq_console.web import breakers, circuit_words, display, health_seen, looks, stretches
+from dlq_console.web import breakers, circuit_words, display, health_seen, health_words, looks, stretches
 from dlq_console.web.auth import person
+from dlq_console.web.doubts import standing
 from dlq_console.web.hub import store
 from dlq_console.web.lists import with_query
 
@@ -40,7 +42,8 @@ class Room:
         figures: as programs read them.
         holder: the oldest of those inside: its event, where it is one, and where it runs.
         since: when it came in.
-        waits: whether the number of those that wait is known.
+        waiting: how many wait; None where that is not known.
+        served: whether anybody who lives could use its slots.
     """
 
     name: str
@@ -49,11 +52,14 @@ class Room:
     holder: str = ""
     event_id: int | None = None
     since: datetime | None = None
-    waits: bool = True
+    waiting: Count | None = None
+    served: bool = True
 
     @property
     def share(self) -> float:
-        """How much of it is in use, 0 to 1; a bulkhead that lets nothing in is full."""
+        """How much of it is in use, 0 to 1; a bulkhead that lets nothing in is full, one without a worker has no share."""
+        if not self.served:
+            return 0.0
         most = self.figures["max"]
         return float(self.figures["in_use"] / most) if most else float(bool(self.figures["in_use"]))
 
@@ -65,7 +71,7 @@ class Room:
     @property
     def is_stopped(self) -> bool:
         """Whether it was set to let nothing in."""
-        return bool(self.figures["max"] == 0)
+        return self.served and bool(self.figures["max"] == 0)
 
 
 def page() -> dict[str, Any]:
@@ -75,7 +81,7 @@ def page() -> dict[str, Any]:
     matching = [room for room in rooms if name.casefold() in room.name.casefold()]
     limits = [one for one in _limits(person()) if name.casefold() in one.name.casefold()]
     return {
-        "answer": _answer(rooms),
+        **standing(_answer(rooms)),
         "room_word": _room_word,
         "scope_word": circuit_words.scope_word,
         "away": breakers.away(snapshot) if person().accounts is None else "",
@@ -118,27 +124,37 @@ def _look() -> tuple[list[Room], Snapshot]:
     share = room_of_share(at_work.slots)
     set_ = {name for name, limit in limits.items() if limit is not None}
     rooms = [
-        _of_account(name, inside.get(name, []), limits.get(name), share, waiting.get(name))
+        replace(
+            _of_account(name, inside.get(name, []), limits.get(name), share, waiting.get(name)),
+            served=at_work.serves(name),
+        )
         for name in sorted(inside.keys() | waiting.keys() | set_)
     ]
     return rooms, snapshots.look(store(), services.BULKHEADS)
 
 
-def _waiting() -> Mapping[str, int]:
-    """How many events of each account are due, as they were counted last; by the overview where nobody has counted yet."""
+def _waiting() -> Mapping[str, Count | None]:
+    """How many events of each account wait, as they were counted last; by the overview where nobody has counted yet.
+
+    None where they were counted too long ago.
+    """
     health = health_seen.seen(store())
     if health.as_of is not None:
-        return {one.account: one.counts.due for one in health.accounts}
-    return {part.account: part.due.number for part in queries.overview(store()).accounts}
+        return {
+            one.account: None if health.is_stale else health_words.waiting(one) for one in health.accounts
+        }
+    return {part.account: part.due for part in queries.overview(store()).accounts}
 
 
-def _of_account(name: str, inside: Sequence[Running], limit: int | None, share: int, due: int | None) -> Room:
+def _of_account(
+    name: str, inside: Sequence[Running], limit: int | None, share: int, waiting: Count | None
+) -> Room:
     oldest = min((one for one in inside if one.since), key=_since, default=None)
     return Room(
         name=name,
         what="account" if limit is None else "limited",
-        figures=room_figures(len(inside), limit, share, due or 0),
-        waits=due is not None,
+        figures=room_figures(len(inside), limit, share, waiting.number if waiting else 0),
+        waiting=waiting,
         holder=f"{oldest.kind} {oldest.entity_id}" if oldest else "",
         event_id=oldest.id if oldest else None,
         since=oldest.since if oldest else None,
@@ -155,6 +171,7 @@ def _of_service(name: str, figures: Mapping[str, Any]) -> Room:
         name=name,
         what="service",
         figures=figures,
+        waiting=Count(figures["waiting"], capped=False),
         holder=oldest["owner"] if oldest else "",
         since=breakers.moment_of(oldest["since"]) if oldest else None,
     )
@@ -179,6 +196,8 @@ def _answer(rooms: Sequence[Room]) -> str:
     share = display.current().percent(CROWDED)
     if not rooms:
         return gettext("No event runs or waits, and no service is protected by slots.")
+    if not any(room.served for room in rooms):
+        return gettext("No worker is alive: nothing runs until one is started.")
     if not crowded:
         return gettext("Slots are free everywhere: nowhere are more than %(share)s in use.", share=share)
     if len(crowded) == 1:

@@ -92,11 +92,11 @@ def written(unit: Unit, number: float | None) -> str:
     return formats.one_decimal(shown.locale, number) if unit is Unit.RATIO else shown.number(round(number))
 
 
-def moment_of(moment: datetime) -> str:
-    """When a point begins: the time today, with its day before that."""
+def moment_of(moment: datetime, *, exact: bool = False) -> str:
+    """When a point begins: the time today, with its day before that; to the second with `exact`."""
     shown = display.current()
     local = moment.astimezone(shown.zone)
-    clock = f"{local:%H:%M}"
+    clock = formats.clock_time(local) if exact else f"{local:%H:%M}"
     return (
         clock if local.date() == shown.today else f"{formats.short_date(shown.locale, local.date())} {clock}"
     )

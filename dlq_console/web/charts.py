@@ -12,22 +12,21 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from flask import Blueprint, Response, abort, g, render_template, request
+from flask import Blueprint, Response, abort, g, render_template, request, url_for
 from flask_babel import gettext
-from werkzeug.exceptions import Unauthorized
+from werkzeug.exceptions import NotFound, Unauthorized
 from werkzeug.wrappers import Response as AnyResponse
 
 from dlq_console.health.series import Series
 from dlq_console.store.people import Person
-from dlq_console.web import downloads, errors, series_seen
+from dlq_console.web import downloads, errors, lag_answers, pulse, series_seen
 from dlq_console.web.api import problems
 from dlq_console.web.api.access import require_token
 from dlq_console.web.api.representation import to_text
 from dlq_console.web.auth import load_person, person, require_person
 from dlq_console.web.boards import board, happened_to
-from dlq_console.web.chart_asking import ChartError, asked, since
+from dlq_console.web.chart_asking import USUAL, ChartError, asked, since
 from dlq_console.web.chart_subjects import Line, Subject, Unit, subjects
-from dlq_console.web.chart_views import last_of, written
 from dlq_console.web.health_seen import seen as health_seen
 from dlq_console.web.hub import store
 from dlq_console.web.lag_figures import every_lag
@@ -68,20 +67,34 @@ def refuse(error: ChartError) -> AnyResponse:
 
 
 @charts.get("/lag")
-def lag() -> AnyResponse | str:
+def lag() -> AnyResponse | str | tuple[str, int]:
     """Are we behind, where, and since when? For programs the figures of every account, by name."""
     if _is_for_program():
         return Response(to_text(every_lag(health_seen(store()), _caller())), mimetype="application/json")
-    what = asked(person())
+    seen = pulse.look_now()
+    try:
+        what = asked(person())
+    except NotFound:
+        return _mistyped(), 404
     shown = series_seen.seen(what)
     return render_template(
         "health/lag.html",
         board=board(what, shown, subjects(what.kind), endpoint="charts.lag"),
-        answer=_answer(shown),
+        answer=lag_answers.answer(what, seen, shown),
+        doubtful=seen.is_doubtful,
         account=what.account,
         kind=what.kind,
         range=what.range.name,
         accounts=_known_accounts(),
+        wrong="",
+        pulse=pulse.pulse(seen),
+        every=pulse.EVERY,
+        poll=url_for(
+            "health_pages.poll_lag",
+            account=what.account or None,
+            kind=what.kind or None,
+            range=what.range.name,
+        ),
     )
 
 
@@ -112,6 +125,20 @@ def series_csv() -> Response:
     return downloads.download(downloads.csv_lines(headings, rows), f"{name or 'series'}.csv")
 
 
+def _mistyped() -> str:
+    """The form as it was filled in, with what is wrong beside its field."""
+    account, kind = request.args.get("account", "").strip(), request.args.get("kind", "").strip()
+    return render_template(
+        "health/lag.html",
+        account=account,
+        kind=kind,
+        range=request.args.get("range", USUAL),
+        accounts=_known_accounts(),
+        board=None,
+        wrong=_unknown(account, kind),
+    )
+
+
 def _is_for_program() -> bool:
     if "Authorization" in request.headers or request.path.endswith(".json"):
         return True
@@ -129,28 +156,11 @@ def _known_accounts() -> list[str]:
     return sorted(one.account for one in health_seen(store()).accounts if person().sees(one.account))[:200]
 
 
-def _answer(shown: Series) -> str:
-    """The sentence on top of the page."""
-    late, half = (last_of(shown.columns.get(name, ())) for name in ("lag_p95", "lag_p50"))
-    oldest = last_of(shown.columns.get("oldest_due", ()))
-    if late is None and oldest is None:
-        return gettext("Nothing was measured in this time.")
-    sentences = []
-    if late is not None:
-        sentences.append(
-            gettext(
-                "Of the last first attempts, half started within %(half)s of being due and 95 of 100 within %(late)s.",
-                half=written(Unit.SECONDS, half),
-                late=written(Unit.SECONDS, late),
-            )
-        )
-    if oldest:
-        sentences.append(
-            gettext("The oldest due event has waited %(age)s.", age=written(Unit.SECONDS, oldest))
-        )
-    elif oldest is not None:
-        sentences.append(gettext("No event is due and waiting."))
-    return " ".join(sentences)
+def _unknown(account: str, kind: str) -> str:
+    """An account or a kind of it that does not exist, or that the person may not see."""
+    if kind:
+        return gettext("No account “%(name)s” with kind “%(kind)s” is known.", name=account, kind=kind)
+    return gettext("No account “%(name)s” is known.", name=account)
 
 
 def _document(shown: Series, what: Asked, first: float) -> dict[str, Any]:

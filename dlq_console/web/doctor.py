@@ -6,6 +6,7 @@ A step of the workers looks, because a page talks to no broker. What only this p
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -27,12 +28,14 @@ from dlq_console.health.findings import (
     read,
     visible,
 )
+from dlq_console.health.spelling import ACCOUNTS
 from dlq_console.store import snapshots
 from dlq_console.store.people import Permission, Person
 from dlq_console.store.snapshots import Snapshot
 from dlq_console.web import display
 from dlq_console.web.auth import demand, require_person
 from dlq_console.web.finding_words import WORDS, Words
+from dlq_console.web.health_probes import SILENT
 from dlq_console.web.hub import hub, store
 from dlq_console.web.words import Look
 
@@ -41,8 +44,8 @@ doctor.before_request(require_person)
 
 #: What is older than this, in seconds, was not looked at when its time came.
 STALE_AFTER = 900.0
-#: For so many seconds after somebody has asked, an answer is waited for.
-AWAITED = 60.0
+#: For so many seconds after somebody has asked, an answer is waited for; the step comes every five seconds.
+AWAITED = 30.0
 #: Seconds between two looks whether it is there.
 BRISK = 2
 
@@ -68,6 +71,7 @@ class DoctorView:
         looked_at: when the step looked last; None: never.
         stale: whether that is too long ago to be true now.
         awaited: whether somebody has asked and the answer is not there yet.
+        unanswered: when somebody asked whom nobody has answered in time; None: all were.
         broker: what lies in the broker, in a sentence; empty in table mode.
     """
 
@@ -76,6 +80,7 @@ class DoctorView:
     looked_at: datetime | None
     stale: bool
     awaited: bool
+    unanswered: datetime | None
     broker: str
 
 
@@ -105,26 +110,44 @@ def again() -> AnyResponse | str:
 
 
 def _view(asking: Person) -> DoctorView:
-    kept, asked = snapshots.look(store(), DOCTOR), snapshots.age(store(), ASKED)
-    awaited = asked is not None and asked < AWAITED and asked < kept.age
-    findings = ordered(visible(_with_own(read(kept.values.get(FOUND, []))), asking.accounts))
-    stale = kept.taken_at is None or kept.age > STALE_AFTER
+    kept, asked = snapshots.look(store(), DOCTOR), snapshots.taken_last(store(), ASKED)
+    states = snapshots.taken_last(store(), ACCOUNTS)
+    silent = states.taken_at is not None and states.age > SILENT
+    known = _with(_of_this_process(), read(kept.values.get(FOUND, [])))
+    findings = ordered(visible(_with(_nobody_runs(states) if silent else [], known), asking.accounts))
+    open_ = asked.taken_at is not None and asked.age < kept.age
     return DoctorView(
-        answer=_answer(findings, kept),
+        answer=_nobody_looks(states) if silent else _answer(findings, kept),
         findings=tuple(_shown(finding) for finding in findings),
         looked_at=kept.taken_at,
-        stale=stale,
-        awaited=awaited,
+        stale=silent or kept.taken_at is None or kept.age > STALE_AFTER,
+        awaited=open_ and asked.age < AWAITED,
+        unanswered=asked.taken_at if open_ and asked.age >= AWAITED else None,
         broker=_broker(asking),
     )
 
 
-def _with_own(findings: tuple[Finding, ...]) -> list[Finding]:
-    """With what is wrong with this process, which the step's own process says nothing about."""
+def _nobody_runs(states: Snapshot) -> list[Finding]:
+    """What a step could not find: that none runs. The command finds the same."""
+    minutes = {"minutes": round(states.age / 60)}
+    return [Finding(id="scheduler_dead", level=Level.FAULT, figures=minutes, command="dlq-console scheduler")]
+
+
+def _nobody_looks(states: Snapshot) -> str:
+    since = display.current().moment(states.taken_at) if states.taken_at else ""
+    return gettext("Nobody looks: no worker or scheduler has been seen since %(time)s.", time=since)
+
+
+def _of_this_process() -> list[Finding]:
+    """What is wrong with this process, which the step's own process says nothing about."""
     key, environ = hub().settings.secret_key, os.environ
-    own = [*process_findings.secret_key(key), *process_findings.debug(environ)]
+    return [*process_findings.secret_key(key), *process_findings.debug(environ)]
+
+
+def _with(own: list[Finding], found: Iterable[Finding]) -> list[Finding]:
+    """What was seen here, and of what was found elsewhere the rest."""
     known = {finding.id for finding in own}
-    return [*own, *(finding for finding in findings if finding.id not in known)]
+    return [*own, *(finding for finding in found if finding.id not in known)]
 
 
 def _shown(finding: Finding) -> Shown:

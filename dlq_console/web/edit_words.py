@@ -10,6 +10,9 @@ from dlq_console.redact import MASK, Misplaced
 from dlq_console.web import refused_words
 from dlq_console.web.carried import size_in_words
 
+#: What the store calls a payload as a whole.
+_WHOLE = "payload"
+
 #: Rule of a schema -> what must hold.
 RULES: dict[str, LazyString] = {
     "required": lazy_gettext("%(wanted)s is missing"),
@@ -44,6 +47,23 @@ MISPLACED: dict[str, LazyString] = {
     ),
 }
 
+#: What a JSON text may hold and the store does not take -> the sentence.
+UNREADABLE: dict[str, LazyString] = {
+    "not_finite": lazy_gettext(
+        "NaN and infinity are no numbers of JSON; write another number, a text or null."
+    ),
+    "digits": lazy_gettext(
+        "A number has more than %(limit)s digits when written out in full; write it as a text."
+    ),
+    "nul": lazy_gettext("A NUL character (\\u0000) cannot be kept; remove it."),
+    "half_character": lazy_gettext("Half a character (a lone surrogate) cannot be kept; remove it."),
+    "too_deep": lazy_gettext("Lists and objects lie more than %(limit)s levels deep; make it flatter."),
+    "key_twice": lazy_gettext("An object has the key %(key)s twice; keep one of them."),
+    "key_in_two_forms": lazy_gettext(
+        "The key %(key)s stands there twice, in two Unicode forms; keep one of them."
+    ),
+}
+
 
 def why_not_saved(refused: PayloadRefused) -> str:
     """The refusal as a sentence; empty where only the store has words for it."""
@@ -57,6 +77,11 @@ def why_not_saved(refused: PayloadRefused) -> str:
                 line=facts["line"],
                 column=facts["column"],
             )
+        case cause if cause in UNREADABLE:
+            said = str(UNREADABLE[cause]) % facts
+            place = str(facts.get("place", _WHOLE))
+            # Where it becomes too deep is a row of brackets that nobody can count.
+            return said if cause == "too_deep" or place == _WHOLE else f"{place}: {said}"
         case cause if cause in MISPLACED:
             return str(MISPLACED[cause]) % {"place": facts["place"], "mask": MASK}
         case "too_large":

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from datetime import datetime
 
+from dlq_console.health import ends
+from dlq_console.health.ends import NO_WAIT, End
 from dlq_console.health.spelling import badness
 from dlq_console.health.values import AccountHealth, Word
 from dlq_console.store.embeds import Detail, Embed
@@ -29,12 +31,12 @@ class Figures:
 
     Attributes:
         band: which part of LAG_BANDS the lag is in; 0 for the least.
-        drains_in: seconds until nothing waits any more, rounded up; 0: nothing waits; None: not at the present pace.
+        end: until when work waits, as on every page; seconds rounded up.
         circuit: `closed`, `half_open` or `open`.
     """
 
     band: int = 0
-    drains_in: int | None = 0
+    end: End = NO_WAIT
     circuit: str = "closed"
 
 
@@ -109,10 +111,10 @@ def _part(
 def _figures(account: AccountHealth, as_of: datetime | None) -> Figures:
     oldest = account.counts.oldest_due_at
     waited = (as_of - oldest).total_seconds() if as_of and oldest else 0.0
-    nothing = account.drain.bound == "nothing"
+    end = ends.end(account, as_of) if as_of else NO_WAIT
     return Figures(
         band=bisect_left(LAG_BANDS, max(account.flow.lag_p95 or 0.0, waited)),
-        drains_in=0 if nothing else _coarse(account.drain.seconds),
+        end=replace(end, seconds=_coarse(end.seconds)),
         circuit=account.circuit if account.circuit in _CIRCUITS else "open",
     )
 
@@ -143,11 +145,6 @@ def _worst(figures: Collection[Figures]) -> Figures | None:
         return None
     return Figures(
         band=max(one.band for one in figures),
-        drains_in=_longest(one.drains_in for one in figures),
+        end=max((one.end for one in figures), key=lambda end: end.badness),
         circuit=max((one.circuit for one in figures), key=_CIRCUITS.index),
     )
-
-
-def _longest(times: Iterable[int | None]) -> int | None:
-    known = list(times)
-    return None if None in known else max(time for time in known if time is not None)

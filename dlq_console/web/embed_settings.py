@@ -123,10 +123,11 @@ def _add(who: Person, typed: Typed) -> Embed:
 
 
 def _height(one: Embed) -> int:
-    """Pixels that a frame of the usual width needs; what it does not get can be scrolled to."""
-    accounts = len(one.accounts or ())
-    each = 80 if one.detail == Detail.FIGURES else 46
-    return 120 if accounts < 2 else min(800, 95 + each * accounts)
+    """Pixels that a frame of the usual width needs in the longest words of either language; the rest can be scrolled to."""
+    accounts, figures = len(one.accounts or ()), one.detail == Detail.FIGURES
+    if accounts < 2:
+        return 160 if figures else 120
+    return min(800, 110 + (95 if figures else 47) * accounts)
 
 
 def _lines(text: str) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from flask_babel import gettext, lazy_gettext
 from flask_babel.speaklater import LazyString
 
+from dlq_console.health.ends import End, Kind
 from dlq_console.health.values import Word
 from dlq_console.web import display, formats, health_words
 from dlq_console.web.display import Stamp
@@ -83,8 +84,8 @@ def _before(content: Content) -> str:
 def _told(figures: Figures) -> tuple[str, ...]:
     """Lag, time to drain, and the circuit where it is not closed."""
     circuit = _CIRCUITS.get(figures.circuit)
-    told = (_lag(figures.band), _drain(figures.drains_in))
-    return told if circuit is None else (*told, str(circuit))
+    told = (_lag(figures.band), _drain(figures.end), "" if circuit is None else str(circuit))
+    return tuple(one for one in told if one)
 
 
 def _lag(band: int) -> str:
@@ -95,13 +96,13 @@ def _lag(band: int) -> str:
     return gettext("lag %(least)s to %(most)s", least=_span(LAG_BANDS[band - 1]), most=_span(LAG_BANDS[band]))
 
 
-def _drain(seconds: int | None) -> str:
-    if seconds is None:
-        return gettext("not draining")
-    if seconds == 0:
+def _drain(end: End) -> str:
+    if end.kind is Kind.NOTHING:
         return gettext("nothing waits")
-    return gettext("through in about %(span)s", span=_span(seconds))
+    if end.seconds is None:
+        return health_words.not_by_a_time(end)
+    return gettext("through in about %(span)s", span=_span(end.seconds))
 
 
-def _span(seconds: int) -> str:
+def _span(seconds: float) -> str:
     return formats.span(display.current().locale, seconds)

@@ -249,6 +249,11 @@ WORDS: dict[str, Words] = {
         N_("The page that shows it has an empty place."),
         N_("Rotate it, or revoke it and remove it from that page."),
     ),
+    "alerts_wrong": Words(
+        N_("The file of rules of alerts has a mistake: %(error)s"),
+        N_("No rule is looked at, so nobody is told of anything."),
+        N_("Repair the file that DLQ_ALERTS names; it is read again every 15 seconds."),
+    ),
     "public_url": Words(
         N_("DLQ_PUBLIC_URL is not set, though alerts or frames need an address of the console."),
         N_("People who are alerted do not know where to look."),

@@ -85,9 +85,14 @@ def full(locale: str, moment: datetime) -> str:
 
 
 def span(locale: str, seconds: float) -> str:
-    """A length of time in at most two units, which are the same in every language here: `0.4 s`, `3 min 20 s`."""
+    """A length of time in at most two units, which are the same in every language here: `19 ms`, `3 min 20 s`."""
+    if seconds <= 0:
+        return "0 s"
+    thousandths = round(seconds * 1000)
+    if thousandths < 1000:
+        return f"{thousandths} ms" if thousandths else "<1 ms"
     if seconds < 10:
-        return f"{one_decimal(locale, max(seconds, 0))} s"
+        return f"{one_decimal(locale, seconds)} s"
     whole = round(seconds)
     if whole < MINUTE:
         return f"{whole} s"

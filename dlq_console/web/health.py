@@ -14,7 +14,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from dlq_console.web import breaker as one_breaker
 from dlq_console.web import breakers as every
 from dlq_console.web import bulkheads as rooms
-from dlq_console.web import crew, pulse
+from dlq_console.web import crew, doubts, pulse
 from dlq_console.web.for_programs import answered, wants_json
 from dlq_console.web.health_figures import every_breaker, every_bulkhead, every_worker
 from dlq_console.web.hub import hub, store
@@ -41,27 +41,27 @@ def breakers() -> AnyResponse | str:
     """Circuits that have anything to tell: those that are open first."""
     if wants_json():
         return answered(lambda asking: every_breaker(store(), asking, hub().known_kinds()))
-    return render_template("health/breakers.html", **_pulse(), **every.page())
+    return render_template("health/breakers.html", **_judged(), **every.page())
 
 
 @health.get("/_f/health/breakers")
 def breakers_part() -> AnyResponse:
     """The list without its surroundings."""
-    return pulse.just_read(render_template("health/_breakers.html", **every.page()))
+    return pulse.just_read(render_template("health/_breakers.html", **every.page()), doubts.age())
 
 
 @health.get("/health/breakers/one")
 def breaker() -> str:
     """One circuit, with everything that is known of it."""
     shown = one_breaker.one(request.args.get("name", ""))
-    return render_template("health/breaker.html", **_pulse(), **shown)
+    return render_template("health/breaker.html", **_judged(), **shown)
 
 
 @health.get("/_f/health/breakers/one")
 def breaker_part() -> AnyResponse:
     """The same without its surroundings and its forms."""
     return pulse.just_read(
-        render_template("health/_breaker.html", **one_breaker.one(request.args.get("name", "")))
+        render_template("health/_breaker.html", **one_breaker.one(request.args.get("name", ""))), doubts.age()
     )
 
 
@@ -70,13 +70,13 @@ def bulkheads() -> AnyResponse | str:
     """How many events of each account and calls of each service are under way, and how many may be."""
     if wants_json():
         return answered(lambda asking: every_bulkhead(store(), asking))
-    return render_template("health/bulkheads.html", **_pulse(), **rooms.page())
+    return render_template("health/bulkheads.html", **_judged(), **rooms.page())
 
 
 @health.get("/_f/health/bulkheads")
 def bulkheads_part() -> AnyResponse:
     """The same without its surroundings."""
-    return pulse.just_read(render_template("health/_bulkheads.html", **rooms.page()))
+    return pulse.just_read(render_template("health/_bulkheads.html", **rooms.page()), doubts.age())
 
 
 @health.get("/health/workers")
@@ -96,3 +96,8 @@ def workers_part() -> AnyResponse:
 def _pulse() -> dict[str, Any]:
     """What a page says of its age: what it shows was read within the last second."""
     return {"every": pulse.EVERY, "pulse": pulse.just_now()}
+
+
+def _judged() -> dict[str, Any]:
+    """The same of a page whose figures nobody may count any more."""
+    return {"every": pulse.EVERY, "pulse": doubts.age()}

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from flask_babel import gettext, ngettext
 
+from dlq_console.health import ends
 from dlq_console.health.values import AccountHealth, Word
 from dlq_console.store.queries import Count
 from dlq_console.web import display, health_words
@@ -17,15 +18,14 @@ def answer(seen: Seen) -> str:
     """Whether work waits longer than it should, for how long it still will, who is worst and why."""
     if seen.is_doubtful:
         return doubt(seen)
-    accounts = seen.health.accounts
-    if not accounts:
+    accounts, as_of = seen.health.accounts, seen.health.as_of
+    if not accounts or as_of is None:
         return gettext("No account has work, a closed door or a dead letter.")
-    bad = [one for one in accounts if one.word is not Word.OK]
-    parts = [_behind(bad, seen.health.as_of)]
-    if bad:
-        parts.append(_worst(bad[0]))
-    if bad:
-        parts.append(_people(accounts))
+    late = [one for one in accounts if ends.is_late(one, as_of)]
+    parts = [_behind(late, as_of) if late else _on_time(accounts)]
+    if accounts[0].word is not Word.OK:
+        # Sorted by urgency: the first is the worst.
+        parts += [_worst(accounts[0], late, as_of), _people(accounts)]
     return " ".join(parts)
 
 
@@ -64,44 +64,81 @@ def one_account(account: AccountHealth, seen: Seen) -> str:
     waits = ngettext("%(count)s event waits", "%(count)s events wait", count.number, count=shown.count(count))
     if oldest:
         waits += gettext(", the oldest for %(age)s", age=shown.since(oldest))
-    return f"{health_words.why(account)} {waits}{_until([account], seen.health.as_of)}"
+    as_of = seen.health.as_of or shown.now
+    return f"{health_words.why(account)} {waits}{_until([account], as_of)}"
 
 
-def _behind(bad: Sequence[AccountHealth], as_of: datetime | None) -> str:
-    late = [one for one in bad if health_words.waiting(one).number]
-    if not late:
+def _on_time(accounts: Sequence[AccountHealth]) -> str:
+    if any(one.word is Word.UNKNOWN for one in accounts):
+        return gettext("Whether anything waits longer than it should is not known.")
+    dead = _sum([health_words.capped(one, "dead") for one in accounts])
+    if not dead.number:
         return gettext("On time: nothing waits longer than it should.")
-    shown = display.current()
-    counts = [health_words.waiting(one) for one in late]
-    total = Count(sum(one.number for one in counts), any(one.capped for one in counts))
-    told = ngettext(
-        "Behind: %(count)s event waits",
-        "Behind: %(count)s events wait",
-        total.number,
-        count=shown.count(total),
+    return ngettext(
+        "On time: nothing waits longer than it should; %(count)s dead letter waits for a person.",
+        "On time: nothing waits longer than it should; %(count)s dead letters wait for a person.",
+        dead.number,
+        count=display.current().count(dead),
     )
+
+
+def _behind(late: Sequence[AccountHealth], as_of: datetime) -> str:
+    shown = display.current()
+    total = _sum([health_words.waiting(one) for one in late])
+    most = max(late, key=lambda one: one.counts.waiting)
+    if len(late) == 1:
+        told = ngettext(
+            "Behind: %(count)s event waits in %(account)s",
+            "Behind: %(count)s events wait in %(account)s",
+            total.number,
+            count=shown.count(total),
+            account=most.account,
+        )
+    else:
+        told = gettext(
+            "Behind: %(count)s events wait, %(most)s of them in %(account)s",
+            count=shown.count(total),
+            most=shown.count(health_words.waiting(most)),
+            account=most.account,
+        )
     oldest = min((one.counts.oldest_due_at for one in late if one.counts.oldest_due_at), default=None)
     if oldest is not None:
         told += gettext(", the oldest for %(age)s", age=shown.since(oldest))
     return told + _until(late, as_of)
 
 
-def _until(late: Sequence[AccountHealth], as_of: datetime | None) -> str:
-    """Until when; the longest of all, and no end where one of them has none."""
-    seconds = [one.drain.seconds for one in late]
-    if as_of is None or None in seconds:
-        return gettext("; no end is in sight.")
-    last = as_of + timedelta(seconds=max(one for one in seconds if one is not None))
-    return gettext("; all will be through by about %(time)s.", time=health_words.clock(last))
+def _until(waiting: Sequence[AccountHealth], as_of: datetime) -> str:
+    """Until when: the latest of all; where no time can be told of some, what is known of the most urgent of these."""
+    known = [(one, ends.end(one, as_of)) for one in waiting]
+    seconds = [end.seconds for _, end in known if end.seconds is not None]
+    if len(seconds) == len(known):
+        last = as_of + timedelta(seconds=max(seconds))
+        return gettext("; all will be through by about %(time)s.", time=health_words.clock(last))
+    account, end = next((one, end) for one, end in known if end.seconds is None)
+    told = health_words.not_by_a_time(end)
+    if not told:
+        return "."
+    return f"; {told}." if len(known) == 1 else f"; {account.account}: {told}."
 
 
-def _worst(account: AccountHealth) -> str:
-    return gettext(
+def _sum(counts: Sequence[Count]) -> Count:
+    return Count(sum(one.number for one in counts), any(one.capped for one in counts))
+
+
+def _worst(account: AccountHealth, late: Sequence[AccountHealth], as_of: datetime) -> str:
+    told = gettext(
         "Worst is %(account)s, %(word)s: %(why)s",
         account=account.account,
         word=health_words.look(account.word).word,
         why=health_words.why(account),
     )
+    seconds = ends.end(account, as_of).seconds
+    every = [ends.end(one, as_of).seconds for one in late]
+    if account not in late or seconds is None or all(one is not None and one <= seconds for one in every):
+        return told
+    # The end that was told before is that of another one.
+    last = health_words.clock(as_of + timedelta(seconds=seconds))
+    return told + " " + gettext("It will be through by about %(time)s.", time=last)
 
 
 def _people(accounts: Sequence[AccountHealth]) -> str:

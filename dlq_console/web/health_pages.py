@@ -10,7 +10,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from dlq_console.errors import PayloadRefused
 from dlq_console.health.values import AccountHealth, Word
 from dlq_console.hub.doors import account_name
-from dlq_console.web import health_answers, health_rows, pulse
+from dlq_console.web import chart_asking, health_answers, health_rows, lag_answers, pulse, series_seen
 from dlq_console.web.account_health import account_parts, unseen_account
 from dlq_console.web.auth import person
 from dlq_console.web.health_rows import PER_PAGE, Asked
@@ -26,7 +26,7 @@ LONGEST_NAME = 120
 
 @health_pages.get("/health")
 def index() -> str:
-    """Every account, what needs a person first."""
+    """Every account, the worst first."""
     seen, asked = pulse.look_now(), _asked()
     return render_template(
         "health/health.html",
@@ -77,6 +77,18 @@ def poll_account() -> AnyResponse:
         f"account {found.account!r}",
         lambda: render_template("health/_account.html", **_one(seen, found)),
     )
+
+
+@health_pages.get("/_f/health/lag")
+def poll_lag() -> AnyResponse:
+    """What of the page of the lag changes by itself, beside its charts."""
+    seen, what = pulse.look_now(), chart_asking.asked(person())
+
+    def render() -> str:
+        told = lag_answers.answer(what, seen, series_seen.seen(what))
+        return render_template("health/_lag.html", answer=told, doubtful=seen.is_doubtful)
+
+    return pulse.answer(seen, f"lag {what}", render)
 
 
 def _asked() -> Asked:

@@ -17,7 +17,7 @@ from dlq_console.web.health_trends import Trend
 from dlq_console.web.lists import with_query
 from dlq_console.web.words import Look
 
-#: Accounts on one page: what needs a person is on the first.
+#: Accounts on one page: the worst are on the first.
 PER_PAGE = 50
 #: In this order the words are offered as a filter.
 ORDER = (Word.DOWN, Word.BLOCKED, Word.DEGRADED, Word.UNKNOWN, Word.OK)

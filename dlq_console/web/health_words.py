@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from flask_babel import gettext, lazy_gettext, ngettext
 from flask_babel.speaklater import LazyString
 
-from dlq_console.health.values import AccountHealth, Closing, Drain, Why, Word
+from dlq_console.health import ends
+from dlq_console.health.ends import End, Kind
+from dlq_console.health.values import AccountHealth, Closing, Why, Word
 from dlq_console.store.queries import Count
 from dlq_console.web import display
 from dlq_console.web.words import Look
@@ -55,18 +57,21 @@ def why(account: AccountHealth) -> str:
 
 def drains(account: AccountHealth, moment: datetime) -> str:
     """When what is due will be through, as of `moment`, in few words."""
-    drain: Drain = account.drain
-    if drain.seconds is not None:
-        return gettext("about %(time)s", time=clock(_later(moment, drain.seconds)))
-    if not waiting(account).number:
-        return "–"
-    if drain.bound == "door":
-        return gettext("once it is open")
-    return gettext("not draining")
+    end = ends.end(account, moment)
+    if end.seconds is not None:
+        return gettext("about %(time)s", time=clock(moment + timedelta(seconds=end.seconds)))
+    return not_by_a_time(end) or "–"
 
 
-def _later(moment: datetime, seconds: float) -> datetime:
-    return datetime.fromtimestamp(moment.timestamp() + seconds, moment.tzinfo)
+def not_by_a_time(end: End) -> str:
+    """What an end is called that no time can be told of; empty where there is nothing to say."""
+    if end.kind is Kind.NONE:
+        return gettext("not draining")
+    if end.at is None:
+        return ""
+    if end.kind is Kind.TRY:
+        return gettext("after the try at %(time)s", time=clock(end.at))
+    return gettext("after it opens at %(time)s", time=clock(end.at))
 
 
 def _counted(account: AccountHealth) -> str:

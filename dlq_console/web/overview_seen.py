@@ -15,10 +15,11 @@ from dlq_console.errors import StoreUnavailable
 from dlq_console.health.values import AccountHealth, Why
 from dlq_console.store import queries
 from dlq_console.store.queries import AccountFigures, Count, Overview
-from dlq_console.web import health_words, words
+from dlq_console.web import health_words, pulse, words
 from dlq_console.web.auth import person
 from dlq_console.web.health_seen import look
 from dlq_console.web.hub import store
+from dlq_console.web.pulse import Pulse
 
 
 def figures() -> Overview:
@@ -45,6 +46,11 @@ def later_word(view: Overview) -> str:
     if not g.overview_is_seen:
         return words.will_retry(view.failed.number)
     return ngettext("is due later", "are due later", view.failed.number)
+
+
+def age() -> Pulse:
+    """How old the figures are, once they were read."""
+    return pulse.pulse(look(store())) if g.overview_is_seen else pulse.just_now()
 
 
 def later_heading() -> str:

@@ -125,13 +125,13 @@ def just_now() -> Pulse:
     return Pulse(shown.stamp(shown.now).short, "0.0")
 
 
-def just_read(html: str) -> AnyResponse:
-    """The answer to a poll that shows such things; whoever has it already gets 304."""
+def just_read(html: str, told: Pulse | None = None) -> AnyResponse:
+    """The answer to a poll that shows such things, or is as old as `told`; whoever has it already gets 304."""
     if "HX-Request" not in request.headers:
         abort(404)
     response = Response(html)
     response.set_etag(blake2s(html.encode(), digest_size=12).hexdigest())
-    return aged(response, just_now()).make_conditional(request)
+    return aged(response, told or just_now()).make_conditional(request)
 
 
 def aged(response: Response, told: Pulse) -> Response:

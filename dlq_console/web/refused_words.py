@@ -60,6 +60,8 @@ def _about_a_desk(refused: PayloadRefused) -> str:
             return gettext("The time by which it is to be done must lie ahead.")
         case "due_far":
             return gettext("The time by which it is to be done is more than ten years away.")
+        case "snooze_range":
+            return gettext("Choose a time ahead of now, by %(days)s days at most.", days=facts["days"])
         case "until_range":
             return gettext("The time until which it is put off must lie ahead, by a year at most.")
     return ""

@@ -38,21 +38,28 @@ MOST, SAID, RAW = 600, 180, 320
 class Form:
     """What all rows of a list look like, so that a row which is swapped fits in among the others.
 
-    `picks`: each has a box to select it by. `kind`: the one kind of the list, whose fields have columns.
+    `picks`: each has a box to select it by. `kind`: the one kind of the list, whose fields have columns. `came_in`: the
+    time is that of coming in for all of them; else that of its death for a dead one.
     """
 
     picks: bool = False
     kind: str = ""
+    came_in: bool = False
 
     @classmethod
     def of_request(cls) -> Form:
         """As the row that is asked for says."""
-        return cls(request.values.get("picks") == "1", request.values.get("of", ""))
+        sent = request.values
+        return cls(sent.get("picks") == "1", sent.get("of", ""), sent.get("came_in") == "1")
 
     @property
     def fields(self) -> list[tuple[str, str]]:
         """The same as fields of a form or parameters of an address."""
-        return [("picks", "1")] * self.picks + [("of", self.kind)] * bool(self.kind)
+        return (
+            [("picks", "1")] * self.picks
+            + [("of", self.kind)] * bool(self.kind)
+            + [("came_in", "1")] * self.came_in
+        )
 
 
 class Row(NamedTuple):
@@ -85,7 +92,6 @@ def list_rows(
     events: Sequence[Listed],
     person: Person,
     *,
-    came_in: bool = False,
     form: Form | None = None,
     known: Beside | None = None,
     taken: int = 0,
@@ -95,7 +101,6 @@ def list_rows(
     Args:
         events: what the rows show.
         person: who looks.
-        came_in: whether the time is that of coming in for all of them; else that of its death for a dead one.
         form: what they have in common.
         known: what stands beside the events; nothing if left out.
         taken: bytes of their room on the page that something else takes.
@@ -114,7 +119,7 @@ def list_rows(
             may=may,
             form=form,
             known=known,
-            since=event.created_at if came_in else None,
+            since=event.created_at if form.came_in else None,
             room=room,
         )
         for event in events
@@ -122,12 +127,18 @@ def list_rows(
 
 
 def followed_row(event: EventSummary, person: Person) -> Row:
-    """The row of an event that was acted upon, with what came of it in place of the error."""
+    """The row of an event that was acted upon, with what came of it in place of the error.
+
+    Its time is what the list shows in that column; while it is no dead letter, that of its last change.
+    """
     form = Form.of_request()
     where = follow(event, "fragments.row")
     if where and form.fields:
         where = replace(where, address=f"{where.address}&{urlencode(form.fields)}")
     cancels = may_cancel(event)
+    since = None if event.status == Status.DEAD else event.updated_at
+    if form.came_in:
+        since = event.created_at
     return _row(
         event,
         display.current(),
@@ -137,7 +148,7 @@ def followed_row(event: EventSummary, person: Person) -> Row:
         known=beside([event], [form.kind] if form.kind else []),
         said=(_sent_later(event) if cancels else "") or outcome(event) or waiting(event),
         verb="cancel-send" if cancels else "",
-        since=event.updated_at,
+        since=since,
         where=where,
     )
 

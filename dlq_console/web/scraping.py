@@ -162,7 +162,8 @@ def _folded(health: Health | None) -> dict[str, _Account]:
 
 def _account(one: AccountHealth, as_of: datetime) -> _Account:
     counts = one.counts
-    since = counts.oldest_due_at
+    # Behind a closed door nothing is late: a pause must wake nobody.
+    since = counts.oldest_due_at if counts.due else None
     return _Account(
         {name: getattr(counts, name) for name in DEPTHS},
         counts.dead,
@@ -201,7 +202,7 @@ def _queues(accounts: dict[str, _Account]) -> Iterable[Metric]:
     )
     oldest = GaugeMetricFamily(
         "dlq_console_oldest_due_seconds",
-        "How long the first event that is due has waited; 0 where none is.",
+        "How long the first event that could start now has waited; 0 where none could.",
         labels=["account"],
     )
     dead = GaugeMetricFamily("dlq_console_dead_letters", "Events that need a person.", labels=["account"])

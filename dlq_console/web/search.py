@@ -28,7 +28,7 @@ LONGEST, _QUOTED = 300, 80
 def find() -> str | AnyResponse:
     """The event that a text names, or a list of them, with where it was found."""
     text = request.args.get("q", "").strip()
-    hits = finding.find(store(), text, accounts=person().accounts) if text else []
+    hits, found_by = _hits(text)
     if len(hits) == 1:
         return redirect(url_for("events.show", event_id=hits[0].event_id), 303)
     events = queries.summaries(store(), [hit.event_id for hit in hits], accounts=person().accounts)
@@ -36,11 +36,21 @@ def find() -> str | AnyResponse:
     return render_template(
         "search/search.html",
         text=cut(text, LONGEST),
-        answer=_answer(text, len(found)),
+        answer=_answer(found_by, len(found)),
         rows=_rows(found),
-        same=_same(found, text),
+        same=_same(found, found_by),
         by_error=_by_error(text),
     )
+
+
+def _hits(text: str) -> tuple[list[Hit], str]:
+    """What a text names, and the part of it that does: all of it, or else its last word, as in `order 8841`."""
+    hits = finding.find(store(), text, accounts=person().accounts)
+    words = text.split()
+    if hits or len(words) < 2:
+        return hits, text
+    by_last = finding.find(store(), words[-1], accounts=person().accounts)
+    return (by_last, words[-1]) if by_last else ([], text)
 
 
 def _rows(found: list[tuple[Hit, EventSummary]]) -> list[Row]:

@@ -58,6 +58,11 @@ def check_secret_key(key: str) -> None:
         raise ConfigurationError(f"DLQ_SECRET_KEY is shorter than {SHORTEST_KEY} characters; {how}")
 
 
+#: Pages that a form is answered with and from which people go on: what they lead to must have a way back, and a browser can
+#: show such a page again only where it may keep it. They show nothing unmasked, and logging out makes the browser forget them.
+KEPT_FOR_BACK = frozenset({"bulk.preview", "bulk.start", "bulk.put_on_desk", "edit.check_or_save"})
+
+
 def install(app: Flask, *, trusted_proxies: int) -> None:
     """Protect every answer of `app`.
 
@@ -100,5 +105,6 @@ def _add_headers(response: Response) -> Response:
     for name, value in HEADERS.items():
         if name != "X-Frame-Options" or not g.get("framed"):
             response.headers.setdefault(name, value)
-    response.headers.setdefault("Cache-Control", "no-store")
+    kept = "private, no-cache" if request.endpoint in KEPT_FOR_BACK else "no-store"
+    response.headers.setdefault("Cache-Control", kept)
     return response

@@ -52,12 +52,15 @@ def surroundings(
     """
     one_kind = flt.kind[0] if len(flt.kind) == 1 else ""
     columns = columns_of(one_kind) if one_kind else ()
-    form = Form(picks=people.may(person(), Permission.BULK), kind=one_kind if columns else "")
+    form = Form(
+        picks=people.may(person(), Permission.BULK),
+        kind=one_kind if columns else "",
+        came_in=name == EVENTS,
+    )
     known = beside(page.items, [form.kind] if form.kind else [])
     rows = list_rows(
         page.items,
         person(),
-        came_in=name == EVENTS,
         form=form,
         known=known,
         taken=ADDRESSES * len(urlencode(flt.query())),

@@ -54,6 +54,7 @@ def overview_context() -> dict[str, Any]:
         "dead_total": view.dead,
         "answer": answers.overview(view, biggest, closed),
         "workers": answers.workers(view),
+        "pulse": overview_seen.age(),
         "will_retry": overview_seen.later_word(view),
         "later": overview_seen.later_heading(),
         "nothing_yet": _nothing_to_show(view) and not closed and nothing_ever(),

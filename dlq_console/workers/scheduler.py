@@ -8,7 +8,7 @@ import threading
 from types import FrameType
 
 from dlq_console.clock import monotonic
-from dlq_console.errors import StoreUnavailable
+from dlq_console.errors import ConfigurationError, StoreUnavailable
 from dlq_console.hub.core import HubCore
 from dlq_console.redact import redact_text
 from dlq_console.store import leases
@@ -34,6 +34,8 @@ class Scheduler:
         self._steps = steps
         self._owner = owner or new_worker_id()
         self._next = {step.name: monotonic() for step in steps}
+        #: What the settings of a step have wrong, as it was said last.
+        self._said: dict[str, str] = {}
 
     def run_due_steps(self) -> None:
         """Run every step that is due here; an error of one is recorded and does not stop the others."""
@@ -67,14 +69,25 @@ class Scheduler:
         problem = None
         try:
             done = step.run(self._hub)
+            self._said.pop(step.name, None)
             if done:
                 logger.log(logging.DEBUG if step.quiet else logging.INFO, "step %s: %s", step.name, done)
         except StoreUnavailable:
             raise
+        except ConfigurationError as error:
+            problem = _shortened(error)
+            # No fault of the program: one sentence is enough, and once.
+            if self._said.get(step.name) != error.message:
+                logger.error("step %s waits until this is repaired: %s", step.name, error.message)  # noqa: TRY400
+            self._said[step.name] = error.message
         except Exception as error:
             logger.exception("step %s failed; it will be tried again", step.name)
-            problem = redact_text(f"{type(error).__name__}: {error}"[:2_000])[:500]
+            problem = _shortened(error)
         leases.report(self._hub.store, step.name, self._owner, problem)
+
+
+def _shortened(error: Exception) -> str:
+    return redact_text(f"{type(error).__name__}: {error}"[:2_000])[:500]
 
 
 def run_steps(hub: HubCore, stop: threading.Event, steps: tuple[Step, ...] = STEPS) -> None:

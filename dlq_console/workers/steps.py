@@ -6,11 +6,9 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dlq_console.clock import monotonic
 from dlq_console.hub import bulk_progress, doors, expiry, services
 from dlq_console.hub.core import HubCore
 from dlq_console.hub.endings import died
-from dlq_console.hub.execution import run_claimed
 from dlq_console.store import alerts as kept_alerts
 from dlq_console.store import (
     claims,
@@ -28,16 +26,14 @@ from dlq_console.store import (
     transitions,
 )
 from dlq_console.store.bulk import forgetting
-from dlq_console.store.internal import OWN_ACCOUNT
 from dlq_console.store.shared_state import SqlState
 from dlq_console.watch import alerts, doctor, looking
+from dlq_console.workers import alert_sending
 
 logger = logging.getLogger(__name__)
 
 #: For how long one turn of the bulk step goes on while there is something to do, in seconds.
 BULK_SECONDS = 2.0
-#: For how long one turn of the step that sends alerts goes on, in seconds, and for how long it holds a message.
-ALERT_SECONDS, ALERT_LEASE = 20.0, 60.0
 #: Chunks that one prune step deletes at most; what is left is for the next one.
 PRUNE_CHUNKS = 50
 
@@ -167,22 +163,8 @@ def check_alerts(hub: HubCore) -> int:
 
 
 def send_alerts(hub: HubCore) -> int:
-    """Bring messages of alerts to their channels, also where no worker lives. Returns how many were tried.
-
-    One at a time: a channel that hangs must not outlast the leases of others.
-    """
-    tried = 0
-    deadline = monotonic() + ALERT_SECONDS
-    while monotonic() < deadline:
-        events = claims.claim_any(
-            hub.store, worker=hub.worker, limit=1, lease_seconds=ALERT_LEASE, only=[OWN_ACCOUNT]
-        )
-        if not events:
-            break
-        for event in events:
-            run_claimed(hub.store, hub.registry, event)
-            tried += 1
-    return tried
+    """Bring messages of alerts to their channels, also where no worker lives. Returns how many were tried."""
+    return alert_sending.send(hub)
 
 
 @dataclass(frozen=True, slots=True)

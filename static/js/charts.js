@@ -16,7 +16,7 @@
   // Seconds for which a point may still grow: what is committed late is counted late.
   const GROWS = 600;
   // Steps of an axis of durations, in seconds: those in which people count time.
-  const SPANS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, DAY];
+  const SPANS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, DAY];
   for (let days = 2; days < 4000; days *= 2) SPANS.push(days * DAY);
   const boards = new Map();
 
@@ -28,6 +28,7 @@
 
   // As the console writes a length of time: at most two units.
   function span(seconds) {
+    if (seconds < 0.9995) return seconds > 0 ? `${Math.round(seconds * 1000) || "<1"} ms` : "0 s";
     if (seconds < 10) return `${precise.format(seconds)} s`;
     const all = Math.round(seconds);
     const two = (large, name, small, rest) => {
@@ -40,7 +41,7 @@
   }
 
   const units = {
-    seconds: { say: span, tick: (n) => (n < 10 ? `${compact.format(n)} s` : span(n)), incrs: SPANS },
+    seconds: { say: span, tick: (n) => (n >= 1 && n < 10 ? `${compact.format(n)} s` : span(n)), incrs: SPANS },
     ratio: { say: precise.format, tick: compact.format },
     events: { say: whole.format, tick: compact.format },
   };
@@ -99,6 +100,10 @@
     return [...spans, ...marks].map((one) => one.word);
   }
 
+  // A number between two gaps has no line that would show it.
+  const alone = ({ data }, line, isEvery) =>
+    isEvery ? null : [...data[0].keys()].filter((at) => [-1, 0, 1].every((by) => Number.isFinite(data[line][at + by]) === !by));
+
   // One chart
 
   const columnsOf = (board, spec) =>
@@ -148,7 +153,7 @@
       stroke: () => inkOf(one.querySelector("svg")),
       width: 1.5,
       dash: spec.lines[place].dash.split(" ").filter(Boolean).map(Number),
-      points: { show: (_plot, _line, first, last) => last - first < 2 },
+      points: { show: (_plot, _line, first, last) => last - first < 2, filter: alone },
     }));
     const options = {
       width: box.clientWidth,

@@ -5,6 +5,9 @@
 (() => {
   const problem = document.getElementById("problem");
   const news = document.getElementById("news");
+  // Milliseconds and pixels between the clicks of one double click.
+  const AGAIN = 700;
+  const NEAR = 16;
   // Elements that no longer follow their event, because they may not or it is gone.
   const stopped = new WeakSet();
   // The element that had the focus in whatever sends a request.
@@ -20,19 +23,14 @@
   // Problems
 
   function addDismiss() {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "dismiss";
-    button.textContent = "×";
+    const button = Object.assign(document.createElement("button"), { type: "button", className: "dismiss", textContent: "×" });
     button.setAttribute("aria-label", problem.dataset.dismiss);
     button.addEventListener("click", () => problem.replaceChildren());
     problem.append(button);
   }
 
   function tell(text) {
-    const paragraph = document.createElement("p");
-    paragraph.textContent = text;
-    problem.replaceChildren(paragraph);
+    problem.replaceChildren(Object.assign(document.createElement("p"), { textContent: text }));
     addDismiss();
   }
 
@@ -45,15 +43,12 @@
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { xhr } = event.detail;
     const asker = askedBy(event);
-    if (xhr.status >= 400) {
-      if (follows(asker) && xhr.status < 500 && xhr.status !== 429) stopped.add(asker);
-      if (saysItself(event)) return;
-      // The console's own answers say where they belong; anything else came from something in between.
-      if (xhr.getResponseHeader("HX-Retarget") === "#problem") event.detail.shouldSwap = true;
-      else tell(problem.dataset.failed);
-      return;
-    }
-    if (!follows(asker)) problem.replaceChildren();
+    if (xhr.status < 400) return void (follows(asker) || problem.replaceChildren());
+    if (follows(asker) && xhr.status < 500 && xhr.status !== 429) stopped.add(asker);
+    if (saysItself(event)) return;
+    // The console's own answers say where they belong; anything else came from something in between.
+    if (xhr.getResponseHeader("HX-Retarget") === "#problem") event.detail.shouldSwap = true;
+    else tell(problem.dataset.failed);
   });
 
   // Following
@@ -61,15 +56,15 @@
   document.addEventListener("htmx:beforeRequest", (event) => {
     const { elt } = event.detail;
     if (follows(elt) && (document.hidden || stopped.has(elt))) event.preventDefault();
+    // The button that was pressed rests during the request, and what rests has no focus.
+    if (elt.contains(document.activeElement)) pressed.set(elt, document.activeElement);
   });
 
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) document.querySelectorAll("[data-follows]").forEach((one) => htmx.trigger(one, "look"));
   });
 
-  document.addEventListener("announce", (event) => {
-    news.textContent = event.detail.text;
-  });
+  document.addEventListener("announce", ({ detail }) => news.replaceChildren(detail.text));
 
   // A button that names its address for those without script need not name it twice.
   document.addEventListener("htmx:configRequest", ({ detail }) => {
@@ -89,12 +84,6 @@
     const { target } = event.detail;
     if (target.contains(document.activeElement)) focusLost ??= target.id;
     if (hasTypedText(target) && !target.contains(sent)) event.detail.shouldSwap = false;
-  });
-
-  // The button that was pressed rests during the request, and what rests has no focus.
-  document.addEventListener("htmx:beforeRequest", (event) => {
-    const { elt } = event.detail;
-    if (elt.contains(document.activeElement)) pressed.set(elt, document.activeElement);
   });
 
   document.addEventListener("htmx:beforeSwap", (event) => {
@@ -124,30 +113,37 @@
 
   const openMenus = () => document.querySelectorAll("details.menu[open]");
 
-  document.addEventListener("click", (event) => {
-    openMenus().forEach((menu) => {
-      if (!menu.contains(event.target)) menu.open = false;
-    });
+  document.addEventListener("click", ({ target }) => {
+    for (const menu of openMenus()) menu.open = menu.contains(target);
   });
 
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") return;
-    openMenus().forEach((menu) => {
+    for (const menu of openMenus()) {
       if (menu.contains(document.activeElement)) menu.querySelector("summary").focus();
       menu.open = false;
-    });
+    }
   });
 
   // Whoever opens the sheet of a note wants to write it.
-  document.addEventListener(
-    "toggle",
-    (event) => {
-      if (event.target.open && event.target.closest(".act-form")) {
-        event.target.querySelector("input, textarea")?.focus();
-      }
-    },
-    true,
-  );
+  const write = ({ target }) =>
+    target.open && target.closest(".act-form") && target.querySelector("input, textarea")?.focus();
+  document.addEventListener("toggle", write, true);
+
+  // A second click where the first one was means the same: what stands there by now may do the opposite.
+
+  let last = { at: -AGAIN };
+  const press = (event) => {
+    // A key has no place.
+    if (!event.detail || !event.target.closest("button")) return;
+    const { timeStamp: at, clientX: x, clientY: y } = event;
+    const isAgain = at - last.at < AGAIN && Math.hypot(x - last.x, y - last.y) < NEAR;
+    last = { at, x, y };
+    if (!isAgain) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  };
+  document.addEventListener("click", press, true);
 
   // A page from the browser's memory may show what is over, to somebody who has logged out.
   window.addEventListener("pageshow", ({ persisted }) => persisted && window.location.reload());

@@ -31,10 +31,8 @@
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (document.querySelector("dialog[open]") || writes(event.target)) return;
-    const act = acts[event.key];
-    if (!act) return;
-    event.preventDefault();
-    act();
+    if (acts[event.key]) event.preventDefault();
+    acts[event.key]?.();
   });
 
   document.addEventListener("click", ({ target }) => {

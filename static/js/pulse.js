@@ -27,12 +27,13 @@
     const { at, age } = heard;
     if (Number.isNaN(age)) return;
     const now = Math.max(0, age + (Date.now() - at) / 1_000);
-    const calm = now > Number(line.dataset.limit) ? "stale" : "live";
-    const state = trouble === "held" || !trouble ? (box.checked ? "paused" : trouble || calm) : trouble;
+    const isOld = now > Number(line.dataset.limit);
+    const calm = isOld ? "stale" : "live";
+    const state = trouble === "held" || !trouble ? (box?.checked ? "paused" : trouble || calm) : trouble;
     const text = line.getAttribute(`data-when-${state}`).replace("@", line.dataset.at).replace("#", span(now));
     if (line.textContent !== text) line.textContent = text;
     line.dataset.state = state;
-    region.classList.toggle("pulse-lost", ["stale", "lost", "over"].includes(state));
+    region.classList.toggle("pulse-lost", isOld || ["lost", "over"].includes(state));
   }
 
   function lose({ detail }) {

@@ -3,12 +3,16 @@
 
 (() => {
   const KEY = "dlq-console-typed";
+  // Who is logged in, or was before the session ended; nobody else gets the text.
+  const WHO = "dlq-console-typist";
+  const { person } = document.body.dataset;
   const fields = ":is(textarea, input:not([type]), input[type=text], input[type=datetime-local])[id]";
   const follows = (event) => event.detail.requestConfig.elt.hasAttribute("data-follows");
 
   // What was typed, by the selector of its field; `path` is the page that it is on.
   function store(path, typed) {
-    if (typed.length) window.sessionStorage.setItem(KEY, JSON.stringify({ path, typed }));
+    const typist = window.sessionStorage.getItem(WHO);
+    if (typed.length) window.sessionStorage.setItem(KEY, JSON.stringify({ typist, path, typed }));
   }
 
   function keep() {
@@ -27,9 +31,10 @@
   }
 
   function giveBack() {
-    const kept = JSON.parse(window.sessionStorage.getItem(KEY) ?? "null");
-    if (kept?.path !== window.location.pathname) return;
-    window.sessionStorage.removeItem(KEY);
+    const kept = JSON.parse(window.sessionStorage.getItem(KEY) ?? "{}");
+    const isTheirs = kept.typist === person;
+    if (person && (!isTheirs || kept.path === window.location.pathname)) window.sessionStorage.removeItem(KEY);
+    if (!isTheirs || kept.path !== window.location.pathname) return;
     for (const [place, value] of kept.typed) {
       const [field, another] = document.querySelectorAll(place);
       // Of several forms of a kind nobody could say which one it was.
@@ -49,4 +54,5 @@
 
   if (told.length) take();
   else giveBack();
+  if (person) window.sessionStorage.setItem(WHO, person);
 })();

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from dlq_console.hub import bulk_progress
 from dlq_console.store.bulk import previews
+from dlq_console.store.filters import EventFilter
 from dlq_console.web import bulk_preview
 from tests.browser.site import OpenPage, Site
 from tests.browser.test_access import violations
@@ -41,6 +42,21 @@ def _preview(page: Page) -> None:
 
 def _no_sideways(page: Page, width: int) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_a_style_that_a_tool_has_set_does_not_break_the_policy_when_parts_are_replaced(
+    site: Site, open_page: OpenPage
+) -> None:
+    _fill(site)
+    run_id = site.desk.hub.bulk.start("reprocess", EventFilter(), actor="maria", note="registered")
+    page = open_page(f"/bulk/{run_id}")
+    page.locator("#cancel-run").wait_for()
+    # As an extension, or whatever takes pictures, does with the fields of any page.
+    page.evaluate("for (const one of document.querySelectorAll('main [id]')) one.style.caretColor = 'red'")
+    with page.expect_response("**/pause"):
+        page.locator("#pause-run").press("Enter")
+    expect(page.locator("#resume-run")).to_be_visible()
+    expect(page.locator("#standing")).to_contain_text("maria")
 
 
 @pytest.mark.parametrize(("language", "theme", "width"), [("en-US", "light", 1280), ("pt-BR", "dark", 360)])

@@ -112,7 +112,7 @@ def test_a_chart_that_cannot_be_brought_up_to_date_says_so(
 ) -> None:
     page = open_page("/health/lag?range=1h", expect=("503",))
     expect(page.locator(".charts.drawn")).to_be_visible()
-    expect(page.locator("[data-age]")).to_contain_text("as of")
+    expect(page.locator(".charts [data-age]")).to_contain_text("as of")
     page.route("**/series.json*", lambda route: route.fulfill(status=503, body=""))
     _look_again(page)
     expect(page.locator(".charts.stale [data-age]")).to_contain_text("not updated since")

@@ -102,6 +102,17 @@ def test_nothing_is_swapped_that_has_not_changed_or_that_somebody_is_in_and_a_pa
     assert asked == []
 
 
+def test_what_is_paused_is_grey_once_it_is_old(
+    site: Site, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pulse.Pulse.__init__, "__defaults__", (2.0,))
+    stand(site.desk.hub.store, account("filial-sp"))
+    page = open_page("/health")
+    page.get_by_label("Pause").check()
+    expect(page.locator("#fresh")).to_contain_text("paused")
+    expect(page.locator("#health")).to_have_class("pulse-lost")
+
+
 @pytest.mark.parametrize("language", ["en-US", "pt-BR"])
 def test_worst_account_cause_and_end_are_seen_without_scrolling_with_twelve_accounts_in_trouble(
     site: Site, open_page: OpenPage, language: str
@@ -111,20 +122,26 @@ def test_worst_account_cause_and_end_are_seen_without_scrolling_with_twelve_acco
         "filial-" + 100 * "x", Word.DOWN, Why.CIRCUIT,
         closing=Closing(cause="circuit", until=now + timedelta(minutes=2)),
         counts=Counts(paused=900, dead=4, oldest_due_at=now - timedelta(hours=2)),
-        drain=Drain(seconds=5_400, bound="door"), circuit="open",
+        drain=Drain(bound="door"), circuit="open",
     )  # fmt: skip
-    stand(
-        site.desk.hub.store, worst, *(blocked(f"filial-{number:02}") for number in range(11)), account("fine")
-    )
+    others = [blocked(f"filial-{number:02}") for number in range(6)]
+    dead = Counts(due=1, dead=1, oldest_due_at=now)
+    others += [
+        account(f"filial-{number:02}", Word.DEGRADED, Why.DEAD_LETTERS, counts=dead)
+        for number in range(6, 11)
+    ]
+    stand(site.desk.hub.store, *others, account("fine"), worst)
     page = open_page("/health", language=language, width=1366)
     page.set_viewport_size({"width": 1366, "height": 768})
     page.wait_for_load_state()
     answer = page.locator("#answer")
-    expect(answer).to_contain_text(worst.account)
+    told = "Worst is {}, down: Its circuit" if language == "en-US" else "A pior é {}, parada: O circuito"
+    expect(answer).to_contain_text(told.format(worst.account))
     first = page.locator(".standings tbody tr").first
     expect(first).to_contain_text("down" if language == "en-US" else "parada")
     ends = first.locator("td.w-drains")
-    expect(ends).not_to_have_text("–")
+    expect(ends).to_contain_text("after the try at" if language == "en-US" else "após a tentativa das")
+    assert ends.evaluate("cell => cell.scrollWidth <= cell.clientWidth"), "its words fit into the column"
     for part in (answer, first, ends, first.locator("td.w-why"), first.locator("td.w-dead")):
         box = part.bounding_box()
         assert box is not None

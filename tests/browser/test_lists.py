@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.site import OpenPage, Site
@@ -246,3 +247,23 @@ def test_an_answer_that_comes_late_never_replaces_a_newer_one(site: Site, open_p
     expect(page.locator("tbody tr")).to_contain_text("filial-rj")
     assert held
     expect(page).to_have_url(f"{site.address}/dead-letters?entity=2")
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_back_leads_to_what_a_form_was_answered_with(site: Site, open_page: OpenPage, script: bool) -> None:
+    event_id = site.desk.dead("1")
+    page = open_page("/dead-letters", script=script, role="editor")
+    page.locator("tbody input[name=event]").check()
+    page.locator("#pick button[value=reprocess]").click()
+    heading = page.get_by_role("heading", level=1)
+    expect(heading).to_have_text("You are about to reprocess 1 dead letter")
+    page.goto(f"/events/{event_id}/edit")
+    page.locator("#payload").fill('{"number": "2"}')
+    page.get_by_role("button", name="Check").click()
+    expect(heading).to_have_text("Correct Order 1")
+    page.goto("/")
+    page.go_back()
+    expect(heading).to_have_text("Correct Order 1")
+    page.go_back()
+    page.go_back()
+    expect(heading).to_have_text("You are about to reprocess 1 dead letter")

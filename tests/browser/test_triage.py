@@ -107,6 +107,26 @@ def test_a_row_follows_its_event_to_the_end_and_keeps_the_focus(site: Site, open
     expect(other.get_by_role("button", name="Reprocess")).to_be_visible()
 
 
+TWO_CLICKS = """buttons => buttons.forEach((button) => button.dispatchEvent(
+    new MouseEvent("click", { bubbles: true, cancelable: true, detail: 1, clientX: 700, clientY: 300 })))"""
+
+
+def test_a_second_click_at_the_same_place_presses_nothing_that_has_come_there_meanwhile(
+    site: Site, open_page: OpenPage
+) -> None:
+    first, second = site.desk.dead("1"), site.desk.dead("2")
+    page = open_page("/dead-letters")
+    page.wait_for_load_state()
+    # As if the first row had gone and the second stood in its place.
+    page.locator(f"#row-{first} button, #row-{second} button").evaluate_all(TWO_CLICKS)
+    pressed, spared = page.locator(f"#row-{second}"), page.locator(f"#row-{first}")
+    expect(pressed.get_by_role("button", name="Do not send")).to_be_visible()
+    assert site.desk.hub.get(first).status == "dead"
+    # A key has no place and is meant.
+    spared.get_by_role("button", name="Reprocess").press("Enter")
+    expect(spared.get_by_role("button", name="Do not send")).to_be_visible()
+
+
 def test_who_is_too_late_reads_who_was_faster_and_sees_the_row_as_it_is(
     site: Site, open_page: OpenPage
 ) -> None:

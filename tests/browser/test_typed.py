@@ -47,6 +47,12 @@ def _send(field: Locator) -> None:
     field.locator("xpath=ancestor::form").locator("button:visible").last.click()
 
 
+def _end_sessions(site: Site) -> None:
+    """End every session, as time does."""
+    for user in people.list_users(site.desk.hub.store):
+        people.close_all_sessions(site.desk.hub.store, user.person.id)
+
+
 def _log_in(page: Page, name: str = "maria") -> None:
     page.locator("#name").fill(name)
     page.locator("#password").fill(PASSWORD)
@@ -69,10 +75,9 @@ def test_what_was_typed_into_a_form_that_answers_in_place_comes_back(
     before = page.url
     text = "2031-05-06T07:08" if place.endswith("-due") else "a long and careful text"
     field = _type(page, place, text)
-    people.disable_user(site.desk.hub.store, "maria")
+    _end_sessions(site)
     _send(field)
-    site.desk.person("joana", "admin")
-    _log_in(page, "joana")
+    _log_in(page)
     expect(page).to_have_url(before)
     expect(page.locator(place)).to_have_value(text)
     expect(page.locator(place)).to_be_visible()
@@ -117,18 +122,34 @@ def test_what_was_typed_about_a_selection_comes_back_with_it(
     expect(page.locator(place)).to_have_value("of the accountant")
 
 
+@pytest.mark.parametrize(("place", "plain"), [("#new-note", False), ("#reveal-note", True)])
+def test_what_one_person_has_typed_is_not_given_to_the_next(
+    site: Site, open_page: OpenPage, place: str, plain: bool
+) -> None:
+    event_id = site.desk.dead("1", payload={"number": "1", "password": "hidden"})
+    page = open_page(f"/events/{event_id}", role="editor", expect=("401",))
+    field = _type(page, place, "of maria alone")
+    people.disable_user(site.desk.hub.store, "maria")
+    _send(field)
+    if plain:
+        _from_the_answer_to_the_log_in(page)
+    site.desk.person("joana", "editor")
+    _log_in(page, "joana")
+    expect(page).to_have_url(f"{site.address}/events/{event_id}")
+    page.wait_for_load_state()
+    expect(page.locator(place)).to_have_value("")
+    assert page.evaluate("sessionStorage.getItem('dlq-console-typed')") is None
+
+
 def test_a_session_that_ends_costs_no_typed_text(site: Site, open_page: OpenPage) -> None:
     event_id = site.desk.dead("1")
     page = open_page(f"/events/{event_id}", expect=("401",))
     page.locator("summary", has_text="Discard").click()
     page.locator("#discard-note").fill("a long and careful reason")
-    people.disable_user(site.desk.hub.store, "maria")
+    _end_sessions(site)
     page.get_by_role("button", name="Discard this event").click()
     expect(page).to_have_url(f"{site.address}/login?next=/events/{event_id}")
-    site.desk.person("joana", "operator")
-    page.locator("#name").fill("joana")
-    page.locator("#password").fill(PASSWORD)
-    page.locator("#password").press("Enter")
+    _log_in(page)
     expect(page).to_have_url(f"{site.address}/events/{event_id}")
     expect(page.locator("#discard-note")).to_have_value("a long and careful reason")
     expect(page.locator("#discard-note")).to_be_visible()

@@ -71,9 +71,13 @@ def test_the_console_is_served_and_stops_when_told(both: CommandLine, start_chil
     long = answer(port, f"/api/v1/events?q={'x' * 7_000}")
     assert long is not None
     assert (long[0], json.loads(long[1])["title"]) == (401, "Unauthorized")
-    beyond = answer(port, f"/api/v1/events?q={'x' * LONGEST_LINE}")
-    assert beyond is not None
-    assert beyond[0] in (400, 414)
+    for length in (LONGEST_LINE, 300_000):
+        beyond = answer(port, f"/dead-letters?q={'x' * length}")
+        assert beyond is not None
+        assert beyond[0] == 414
+        assert "This address is too long" in beyond[1]
+        assert "Este endereço é longo demais" in beyond[1]
+        assert "xxx" not in beyond[1]
     console.send(signal.SIGTERM)
     assert console.wait_for_exit(60) == 0
 

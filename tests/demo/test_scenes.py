@@ -258,9 +258,8 @@ def test_the_demo_says_in_at_most_six_lines_where_each_scene_is_to_be_seen(
         greet("http://console", "http://erp", {}, hub, None)
     finally:
         hub.close()
-    scenes = [
-        line for line in capsys.readouterr().out.splitlines() if line.lstrip()[:2].rstrip(".").isdigit()
-    ]
+    lines = capsys.readouterr().out.splitlines()
+    scenes = [line for line in lines if line.lstrip()[:2].rstrip(".").isdigit()]
 
     assert len(scenes) <= 6
     for place in (
@@ -273,3 +272,5 @@ def test_the_demo_says_in_at_most_six_lines_where_each_scene_is_to_be_seen(
         f"{opening.FAILING} fails",
     ):
         assert any(place in scene for scene in scenes), place
+    for place in ("/alerts", "/health/doctor", "/metrics"):
+        assert any(f"http://console{place}" in line for line in lines), place

@@ -131,16 +131,56 @@ def test_a_closed_account_has_stood_so_since_its_door_was_closed() -> None:
     assert judged(closing=closed("circuit")).since == NOW - timedelta(hours=1)
 
 
-def test_who_needs_a_person_comes_first_then_the_worst_then_by_name() -> None:
+def test_the_worst_comes_first_then_who_needs_a_person_then_how_much_waits_or_is_dead_then_by_name() -> None:
     standings = {
-        "a": Standing(),
-        "b": Standing(closing=closed("circuit")),
-        "c": Standing(counts=Counts(dead=1)),
-        "d": Standing(closing=closed("auth")),
-        "e": Standing(closing=closed("provider")),
+        "a-fine": Standing(),
+        "b-fine": Standing(counts=due(9, A_SECOND)),
+        "c-dead": Standing(counts=Counts(dead=1)),
+        "d-dead": Standing(counts=Counts(dead=1)),
+        "e-dead": Standing(counts=Counts(dead=2)),
+        "f-probing": Standing(circuit="half_open"),
+        "g-block": Standing(closing=closed("provider"), counts=Counts(paused=90)),
+        "h-login": Standing(closing=closed("auth")),
+        "i-block": Standing(closing=closed("provider"), counts=Counts(dead=1)),
+        "z-circuit": Standing(closing=closed("circuit"), counts=Counts(paused=26, dead=6)),
     }
     health = evaluate(standings, [WORKER], now=NOW, counted_at=NOW)
-    assert [one.account for one in health.accounts] == ["d", "c", "b", "e", "a"]
+    assert [one.account for one in health.accounts] == [
+        "z-circuit", "i-block", "h-login", "g-block", "e-dead", "c-dead", "d-dead", "f-probing", "a-fine", "b-fine",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("cause", ["circuit", "provider"])
+def test_dead_letters_need_a_person_whatever_else_is_told(cause: str) -> None:
+    assert judged(closing=closed(cause), counts=Counts(dead=1)).needs_person
+    assert not judged(closing=closed(cause), counts=Counts(paused=1)).needs_person
+
+
+def test_what_was_counted_behind_a_door_that_has_opened_since_is_due() -> None:
+    waits = Counts(paused=40, due=9, oldest_due_at=NOW - timedelta(minutes=12), capped=("paused",))
+    one = judged(counts=waits, flow=FLOWING)
+    assert (one.word, one.why, one.figure) == (Word.DEGRADED, Why.BEHIND, 720)
+    assert (one.counts.due, one.counts.paused, one.counts.capped) == (49, 0, ("due",))
+    assert one.drain == Drain(bound="pace")
+
+
+def test_what_was_counted_before_the_door_closed_waits_behind_it() -> None:
+    one = judged(counts=due(9, A_SECOND, capped=("due",)), closing=closed("circuit"))
+    assert (one.counts.due, one.counts.paused, one.counts.capped) == (0, 9, ("paused",))
+
+
+def test_a_standstill_begins_no_earlier_than_the_door_was_opened() -> None:
+    waits = Counts(due=49, oldest_due_at=NOW - timedelta(hours=1))
+    just_opened = judged(counts=waits, former=Former(Word.DOWN, NOW, closed=True))
+    assert (just_opened.why, just_opened.opened_at) == (Why.BEHIND, NOW)
+    later: dict[str, Any] = {
+        "counts": waits,
+        "former": Former(Word.DEGRADED, NOW, opened_at=NOW - STALLED_AFTER),
+    }
+    assert judged(**later).why is Why.BEHIND
+    later["former"] = Former(Word.DEGRADED, NOW, opened_at=NOW - STALLED_AFTER - A_SECOND)
+    assert (judged(**later).why, judged(**later).figure) == (Why.NOTHING_COMPLETES, 10)
+    assert judged(**later, closing=closed("pause")).opened_at is None
 
 
 TWO_A_MINUTE = Flow(arrivals=8, completions=10)
@@ -160,6 +200,22 @@ TWO_A_MINUTE = Flow(arrivals=8, completions=10)
         (
             Counts(paused=10), Flow(), closed("provider", timedelta(minutes=5)), 10.0,
             Drain(seconds=360, bound="door"),
+        ),
+        (
+            Counts(due=10), Flow(arrivals=10), closed("provider", timedelta(minutes=5)), 10.0,
+            Drain(bound="provider"),
+        ),
+        (Counts(paused=9), TWO_A_MINUTE, closed("circuit", timedelta(minutes=5)), 20.0, Drain(bound="door")),
+        (
+            # Of six minutes it was open for four, and 15 a minute ended in these.
+            Counts(paused=10), Flow(minutes=6, arrivals=10, completions=10),
+            Closing(cause="provider", since=NOW - timedelta(minutes=3), until=NOW + timedelta(minutes=5)), None,
+            Drain(seconds=420, bound="door"),
+        ),
+        (
+            Counts(paused=10), Flow(minutes=6, arrivals=1, completions=10),
+            Closing(cause="provider", since=NOW - timedelta(minutes=7), until=NOW + timedelta(minutes=5)), None,
+            Drain(bound="door"),
         ),
     ],
 )  # fmt: skip

@@ -289,9 +289,9 @@ def test_accounts_are_bulkheads_too(hub: Hub) -> None:
     rooms = account_rooms(queries.overview(hub.store), every_door(hub.store))
     assert rooms["filial-sp"] == {
         "scope": "account",
-        "max": 1,
+        "max": 0,
         "in_use": 0,
-        "available": 1,
+        "available": 0,
         "waiting": 1,
         "oldest": None,
         "counts": None,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dlq_console.clock import utc_now
-from dlq_console.store import alert_figures, alert_letters, doors, sampling
+from dlq_console.store import alert_figures, alert_letters, alert_messages, doors, sampling
 from dlq_console.store.store import Store
 from tests.store.plans import ENGINES, explain, on_engine, read_whole
 from tests.store.recording import recording
@@ -61,6 +61,7 @@ def full(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 LOOKS: dict[str, Callable[[Store], Any]] = {
+    "due messages": alert_messages.due,
     "new causes": alert_letters.new_causes,
     "an hour ago": alert_letters.dead_an_hour_ago,
     "untouched": alert_letters.untouched,

@@ -186,6 +186,32 @@ def test_text_is_searched_as_it_is_written(store: Store, asked: str, expected: i
     assert queries.count(store, flt) == Count(expected)
 
 
+def test_of_some_events_those_are_told_that_a_filter_still_shows(store: Store) -> None:
+    rows: list[dict[str, Any]] = [
+        {"status": "dead", "account": "a", "kind": "x", "last_error": "No tax"},
+        {"status": "dead", "account": "b", "kind": "x", "last_error": "other"},
+        {"status": "done", "account": "a", "kind": "x"},
+        {"status": "dead", "account": "a", "kind": "y"},
+    ]
+    asked = fill(store, rows)
+    first, second, third, fourth = asked
+    fill(store, rows)
+
+    def still(flt: EventFilter, **options: Any) -> list[int]:
+        return sorted(queries.still_matching(store, flt, [*asked, 999_999], **options))
+
+    assert still(EventFilter()) == asked
+    assert still(EventFilter(), accounts=("b",)) == [second]
+    assert still(EventFilter(), accounts=()) == []
+    assert still(EventFilter(status=("dead",), snoozed="hide", assignee="-")) == [first, second, fourth]
+    assert still(EventFilter(status=("dead",), kind=("x", "y"), account=("a",))) == [first, fourth]
+    assert still(EventFilter(q="NO TAX")) == [first]
+    assert still(EventFilter(tag=("urgent",))) == []
+    assert still(EventFilter(payload=(("number", "none"),))) == []
+    assert still(EventFilter(status=("done",))) == [third]
+    assert queries.still_matching(store, EventFilter(), []) == []
+
+
 def test_times_mean_when_a_dead_letter_died_and_when_another_event_came_in(store: Store) -> None:
     now = utc_now()
     old, new = now - timedelta(hours=5), now - timedelta(minutes=10)

@@ -295,6 +295,21 @@ def test_the_groups_of_a_filter_never_read_the_whole_table(
         }
 
 
+@pytest.mark.parametrize("accounts", [None, MANY_ACCOUNTS], ids=["all accounts", "some accounts"])
+@pytest.mark.parametrize(
+    "flt", [*(flt for flt, _ in LISTS), *FEW, *CHECKED, {"q": "nothing"}, {"status": "done"}]
+)
+def test_whether_events_still_match_is_asked_of_those_events_alone(
+    full: Store, flt: dict[str, Any], accounts: tuple[str, ...] | None
+) -> None:
+    with recording(full) as sent:
+        queries.still_matching(full, EventFilter.parse(flt), range(1, 1_001), accounts=accounts)
+    for statement in sent:
+        plan = explain(full, statement)
+        assert not plan.scans, statement
+        assert plan.indexes <= {"event_pk", *NOTED}
+
+
 def test_the_event_table_has_no_more_than_four_indexes_over_all_its_rows(store: Store) -> None:
     whole = [
         index for index in store.tables.event.indexes if index.dialect_options["postgresql"]["where"] is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import time
+from datetime import time, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -24,6 +24,8 @@ from dlq_console.store.filters import EventFilter
 from dlq_console.store.queries.alerts import closed_notices, count_open, deliveries, open_notices
 from dlq_console.watch import alert_rules, alerts, looking
 from dlq_console.workers import steps
+from dlq_console.workers.scheduler import Scheduler
+from dlq_console.workers.steps import Step
 from tests.cli.running import CommandLine
 from tests.store.making import rows
 
@@ -118,7 +120,10 @@ def test_a_dead_letter_is_told_once_and_its_end_is_told_too(hub: Hub, channel: C
         turn(hub, 15)
     assert channel.states == [("opened", "filial-sp"), ("closed", "filial-sp")]
     assert count_open(hub.store) == 0
-    assert [one.id for one in closed_notices(hub.store).items] == [notice.id]
+    (over,) = closed_notices(hub.store).items
+    assert (over.id, over.when) == (notice.id, "dead_letters")
+    assert "it stood for" in channel.taken[-1]["text"]
+    assert channel.taken[-1]["ended"] is not None
 
 
 def test_two_looks_at_once_tell_once_and_four_hours_later_it_is_told_again(
@@ -155,7 +160,9 @@ def test_a_channel_that_is_down_for_an_hour_loses_nothing_and_makes_no_dead_lett
 
 def test_a_snooze_keeps_the_notice_and_tells_nobody(hub: Hub, channel: Channel) -> None:
     turn(hub)
-    alerting.snooze_alert(hub.store, "dead_letters", hours=2, actor="maria", note="stocktaking")
+    alerting.snooze_alert(
+        hub.store, "dead_letters", until=timedelta(hours=2), actor="maria", note="stocktaking"
+    )
     die(hub, "1")
     turn(hub, 15)
     assert channel.taken == []
@@ -188,6 +195,11 @@ def test_a_paused_account_is_told_of_to_nobody(hub: Hub, channel: Channel) -> No
         ('[hours]\nfrom = "eight"', "a time such as"),
         ('[hours]\nfrom = "18:00"\nto = "08:00"', 'later than "from"'),
         ('[hours]\nlunch = true', "lunch"),
+        ('[hours]\ndays = []', "at least one day"),
+        ('[[rule]]\nname = "a"\nwhen = "bulkhead_use"\nover = 100', '"over" of "bulkhead_use" must be less than 100'),
+        ('[[rule]]\nname = "a"\nwhen = "lag_p95"\nover = 1e300', '"over" must be 1,000,000,000 at most'),
+        ('[[rule]]\nname = "a"\nwhen = "lag_p95"\nfor_minutes = 1e300', '"for_minutes" must be 10,080 at most'),
+        ('[[rule]]\nname = "a"\nwhen = "lag_p95"\nrepeat_hours = 1e300', '"repeat_hours" must be 8,784 at most'),
     ],
 )  # fmt: skip
 def test_a_mistake_in_the_file_is_one_sentence_with_its_place(
@@ -246,6 +258,43 @@ def test_every_rule_has_its_sentence_and_its_page_in_both_languages(when: When) 
         assert alert_words.link(when, "filial-sp", found).startswith(("/dead-letters", "/health", "/groups/"))
     (usual,) = [rule for rule in alert_rules.read_rules("", ["mail"]).rules if rule.when is when]
     assert usual.name == str(when)
+
+
+def test_what_is_not_looked_at_yet_is_offered_to_nobody(tmp_path: Path) -> None:
+    file = tmp_path / "alerts.toml"
+    file.write_text('[[rule]]\nname = "a"')
+    with pytest.raises(ConfigurationError) as refused:
+        alert_rules.read_rules(str(file), [])
+    assert "lag_p95" in refused.value.message
+    assert "source_depth" not in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("value", "over", "shown"), [(82.6, 80, 83), (82.4, 80, 82), (80.45, 80.4, 81), (70, 80, 70)]
+)
+def test_percent_are_rounded_but_never_to_less_than_the_limit(value: float, over: float, shown: int) -> None:
+    text = alert_words.sentence(When.BULKHEAD_USE, "a", value, {}, speech("en"), over=over)
+    assert text == f"a uses {shown}% of its slots."
+
+
+def test_a_mistake_in_the_file_is_one_line_of_the_log_until_it_changes(
+    hub: Hub, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "alerts.toml"
+    file.write_text("rule = 1")
+    wrong = Hub(read_settings(database_url=hub.settings.database_url, alerts=str(file)))
+    scheduler = Scheduler(wrong, (Step("check_alerts", steps.check_alerts, 0),))
+    for _ in range(3):
+        scheduler.run_due_steps()
+    (said,) = [one for one in caplog.records if one.levelname == "ERROR"]
+    assert "alerts.toml, line 1" in said.getMessage()
+    assert said.exc_info is None
+    line = CommandLine({"DLQ_DATABASE_URL": hub.settings.database_url}, tmp_path)
+    for words in (["list"], ["test"], ["snooze", "lag_p95", "--hours", "1", "--note", "x"]):
+        refused = line("alerts", *words)
+        assert (refused.status, "alerts.toml, line 1" in refused.sentence) == (1, True), words
+    assert "--hours" in line("alerts", "snooze", "lag_p95", "--hours", "0", "--note", "x").sentence
+    wrong.close()
 
 
 def test_the_rules_of_the_manual_are_understood(tmp_path: Path) -> None:

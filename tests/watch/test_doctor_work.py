@@ -253,3 +253,13 @@ def test_every_rule_has_words_and_all_words_a_rule() -> None:
     told = re.compile(r'id="(\w+)"|"(broker_more|broker_less|accounts_unserved|no_worker)"')
     ids = {one or other for path in sources for one, other in told.findall(path.read_text())}
     assert ids == set(WORDS)
+
+
+def test_mistake_in_the_file_of_alerts_is_told_with_its_line(database_url: str, tmp_path: Path) -> None:
+    file = tmp_path / "alerts.toml"
+    file.write_text("rule = 1")
+    hub = hub_on(database_url, alerts=str(file))
+    finding = found(hub)["alerts_wrong"]
+    assert finding.level is Level.FAULT
+    assert "alerts.toml, line 1" in str(finding.figures["error"])
+    hub.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -103,17 +104,17 @@ def bring(desk: Desk) -> None:
         steps.send_alerts(hub)
 
 
-def brought(store: Store, channel: str) -> None:
+def brought(store: Store, channel: str, *, noted: str | None = None) -> None:
     """Let every message to a channel have come there."""
     table = store.tables.event
     with store.write() as connection:
         connection.execute(
             update(table)
             .where(table.c.kind == ALERT, table.c.idempotency_key.like(f"%/{channel}"))
-            .values(status="done", result='{"told":true}', finished_at=utc_now())
+            .values(status="done", result=json.dumps({"told": True, "noted": noted}), finished_at=utc_now())
         )
 
 
 def snooze(desk: Desk, rule: str, *, hours: float = 4, note: str = "inventário até as 15h") -> None:
     """Let joana have snoozed a rule."""
-    alerting.snooze_alert(desk.hub.store, rule, hours=hours, actor="joana", note=note)
+    alerting.snooze_alert(desk.hub.store, rule, until=timedelta(hours=hours), actor="joana", note=note)

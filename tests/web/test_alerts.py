@@ -11,6 +11,8 @@ from flask import Flask
 
 from dlq_console.clock import utc_now
 from dlq_console.health.alert_lines import lines
+from dlq_console.health.spelling import ACCOUNTS
+from dlq_console.store import snapshots
 from dlq_console.store.internal import ALERT
 from dlq_console.store.queries import alerts as told
 from dlq_console.store.queries.alerts import LAST_MESSAGES
@@ -294,6 +296,83 @@ def test_a_file_that_makes_no_sense_is_said_aloud(
     assert str(file) not in rita.get("/alerts").text
 
 
+def test_a_mistake_in_the_first_file_is_said_instead_of_that_nothing_is_set_up(
+    app: Flask, desk: Desk, maria: Visitor, tmp_path: Path
+) -> None:
+    file = tmp_path / "alerts.toml"
+    file.write_text("rule = 1")
+    with pytest.raises(Exception, match="line 1"):
+        alerted.look(desk, alerts=str(file))
+    text = read(maria.get("/alerts").text)
+    assert "alerts.toml, line 1" in text
+    for untrue in ("No alert is open.", "No channel is set up", "None is set up", "the rules below"):
+        assert untrue not in text
+    rita = read(Visitor(app).enter(desk, "rita", "viewer", ["filial-sp"]).get("/alerts").text)
+    assert "the file of rules has a mistake" in rita
+    assert "alerts.toml" not in rita
+
+
+def test_behind_the_end_stands_the_last_page_there_is(desk: Desk, maria: Visitor) -> None:
+    alerted.look(desk)
+    alerted.find(desk.hub.store, "dead_letters", *(f"filial-{number:02}" for number in range(17)))
+    assert "16 to 17 of 17" in read(maria.get("/alerts?start=90").text)
+
+
+def test_a_message_that_reached_only_some_says_so(desk: Desk, maria: Visitor) -> None:
+    alerted.look(desk)
+    alerted.find(desk.hub.store, "dead_letters", "filial-sp", to=("mail",))
+    alerted.brought(desk.hub.store, "mail", noted="The mail server refused 1 of 2 who were to get it (550).")
+    text = read(maria.get("/alerts").text)
+    assert "mail sent to some" in text
+    assert "refused 1 of 2" in text
+
+
+@pytest.mark.parametrize(
+    ("note", "why"), [("a\u202eb", "holds a character that is not shown"), ("x" * 600, "is longer than 500")]
+)
+def test_a_refused_snooze_says_what_is_wrong_with_its_note(
+    desk: Desk, maria: Visitor, note: str, why: str
+) -> None:
+    alerted.look(desk)
+    maria.get("/alerts")
+    text = maria.post("/alerts/snooze", rule="dead_letters", **(SOON | {"note": note})).text
+    assert why in text
+    assert "Choose a time" not in text
+
+
+def test_a_snooze_ends_at_the_very_moment_that_was_chosen(desk: Desk, maria: Visitor) -> None:
+    alerted.look(desk)
+    maria.get("/alerts")
+    until = (utc_now() + timedelta(hours=5)).replace(microsecond=0)
+    maria.post("/alerts/snooze", rule="dead_letters", note="x", until=until.isoformat())
+    assert told.snoozes(desk.hub.store)["dead_letters"].until == until
+
+
+def test_the_lines_hold_hours_and_channels_without_what_may_be_secret(
+    desk: Desk, maria: Visitor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEAM_CHANNEL", "slack://s3cret")
+    file = tmp_path / "alerts.toml"
+    file.write_text(
+        '[channels]\nteam = "env:TEAM_CHANNEL"\nops = "json://s3cret@host"\n[hours]\nto = "19:30"\n'
+    )
+    alerted.look(desk, alerts=str(file))
+    page = maria.get("/alerts").text
+    text = read(page)
+    assert "env:TEAM_CHANNEL" in text
+    assert "json://•••" in text
+    assert "19:30" in text
+    assert "s3cret" not in page
+
+
+def test_a_notice_keeps_its_sentence_when_its_rule_is_gone(desk: Desk, maria: Visitor) -> None:
+    alerted.look(desk)
+    ids = alerted.find(desk.hub.store, "our own", "filial-sp")
+    alerted.change(desk.hub.store, ids, condition="dead_letters")
+    alerted.close(desk.hub.store, *ids)
+    assert "filial-sp has 3 dead letters." in read(maria.get("/alerts").text)
+
+
 def test_rules_that_nobody_looks_at_any_more_are_said_aloud(desk: Desk, maria: Visitor) -> None:
     alerted.look(desk)
     table = desk.hub.store.tables.snapshot
@@ -302,6 +381,25 @@ def test_rules_that_nobody_looks_at_any_more_are_said_aloud(desk: Desk, maria: V
             table.update().where(table.c.name == "").values(changed_at=utc_now() - timedelta(minutes=5))
         )
     assert "Nobody has looked at the rules since" in read(maria.get("/alerts").text)
+
+
+def test_that_no_step_runs_is_said_before_the_next_look_at_the_rules_would_be_late(
+    app: Flask, desk: Desk, maria: Visitor
+) -> None:
+    alerted.look(desk)
+    snapshots.keep(desk.hub.store, ACCOUNTS, {})
+    assert "Nobody has looked at the rules since" not in read(maria.get("/alerts").text)
+    _age(desk, 11)
+    refreshed(app)
+    assert "Nobody has looked at the rules since" in read(maria.get("/alerts").text)
+    assert app.test_client().get("/readyz").status_code == 200
+
+
+def _age(desk: Desk, seconds: float) -> None:
+    """Let every reading have been taken so long ago."""
+    statement = f"UPDATE {{snapshot}} SET changed_at = changed_at - {{interval[{seconds}]}} WHERE name = ''"
+    with desk.hub.store.write() as connection:
+        connection.execute(desk.hub.store.statement(statement))
 
 
 # Snoozes

@@ -110,7 +110,7 @@ def test_one_circuit_tells_what_it_measures_how_it_is_set_and_what_it_went_throu
         "Failures in a row not counted while it is not closed",
         "Last failure TimeoutError",
         "Probes under way 0 of 1",
-        "Run time p50 / p95 / p99, last hour 0.2 s / 0.2 s / 0.2 s",
+        "Run time p50 / p95 / p99, last hour 200 ms / 250 ms / 250 ms",
         "Failed or died, last hour 50% of 10 runs",
         "By the circuit none: events wait and spend no attempt",
         "Events that wait behind its door now 212",

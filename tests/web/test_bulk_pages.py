@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from urllib.parse import unquote
 
@@ -12,6 +14,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
+from dlq_console.app import create_app
 from dlq_console.hub import bulk_progress, desk_many, selection_tokens
 from dlq_console.hub.bulk import BulkRun
 from dlq_console.store import desk as marked
@@ -20,7 +23,7 @@ from dlq_console.store.bulk import previews
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.queries.routes import SCAN_LIMIT
 from dlq_console.web import bulk, bulk_items
-from dlq_console.web.bulk_progress import LEAST, WIDTH, _widths
+from dlq_console.web.bulk_progress import LEAST, WIDTH, _speed, _widths, stages
 from tests.store.filling import fill
 from tests.web.desk import Desk
 from tests.web.visitor import Tags, Visitor, path_of, read
@@ -105,6 +108,40 @@ def test_events_chosen_one_by_one_are_meant_and_no_others(desk: Desk, maria: Vis
     assert (begun.status_code, _run(desk, path_of(begun)).total) == (303, 3)
 
 
+@pytest.mark.parametrize(
+    ("language", "action", "said", "why"),
+    [
+        (
+            "en",
+            "reprocess",
+            "None of the events that you chose can be reprocessed",
+            "it is no dead letter any more",
+        ),
+        (
+            "pt-BR",
+            "discard",
+            "Nenhum dos eventos que você escolheu pode ser descartado",
+            "não é mais carta morta",
+        ),
+    ],
+)
+def test_where_nothing_can_be_done_this_is_said_and_no_button_is_offered(
+    desk: Desk, maria: Visitor, language: str, action: str, said: str, why: str
+) -> None:
+    maria.language = language
+    events = {"list": "events", "events": f"{desk.done('1')},{desk.done('2')}"}
+    maria.get("/events")
+    page = maria.post("/bulk/preview", action=action, **events).text
+    words = read(page)
+    assert said in words
+    assert why in words
+    assert 'id="begin"' not in page
+    part = maria.htmx("/_f/bulk/preview", action=action, **events).text
+    assert said in read(part)
+    assert "<button" not in part
+    assert re.search(r'<span id="begin" hidden hx-swap-oob', part)
+
+
 def test_the_form_of_a_group_means_its_dead_letters(desk: Desk, maria: Visitor) -> None:
     _dead(desk, 2)
     other = desk.dead("other", error="O total difere.")
@@ -169,7 +206,7 @@ def test_what_means_nothing_is_refused(maria: Visitor) -> None:
 def test_an_empty_selection_offers_nothing_to_press(desk: Desk, maria: Visitor) -> None:
     desk.done("1")
     answer = maria.post("/bulk/preview", **ALL)
-    assert "None of these would be let go." in read(answer.text)
+    assert "Nothing has been done. No dead letter matches any more." in read(answer.text)
     assert 'id="begin"' not in answer.text
 
 
@@ -475,7 +512,48 @@ def test_a_stop_by_itself_says_how_many_died_again(desk: Desk, maria: Visitor) -
     words = read(maria.get(f"/bulk/{run_id}").text)
     assert "stopped by itself 1 of 3 dead letters has come to an end." in words.replace("have", "has")
     assert "1 of 1 died again: look at them, then resume or cancel it." in words
-    assert "Stages 1" in words
+    assert "Stages 1 stopped by itself the rest to come" in words
+    assert "per second" not in words
+
+
+def test_a_stage_of_a_run_that_stands_still_is_not_under_way(desk: Desk, maria: Visitor) -> None:
+    _dead(desk, 3)
+    run_id = desk.hub.bulk.start("reprocess", EventFilter(), actor="maria", note="x", canary=[1])
+    bulk_progress.advance(desk.hub)
+    desk.hub.bulk.pause(run_id, actor="maria")
+    page = maria.get(f"/bulk/{run_id}").text
+    assert "Stages 1 on pause the rest to come" in read(page)
+    assert page.count('aria-current="step"') == 1
+    desk.hub.bulk.cancel(run_id, actor="maria")
+    page = maria.get(f"/bulk/{run_id}").text
+    assert "Stages 1 cancelled the rest not let go" in read(page)
+    assert 'aria-current="step"' not in page
+
+
+def test_what_a_stopped_run_has_let_go_is_under_way_until_it_ends(desk: Desk) -> None:
+    _dead(desk, 3)
+    run_id = desk.hub.bulk.start("reprocess", EventFilter(), actor="maria", note="x", canary=[1])
+    bulk_progress.advance(desk.hub)
+    stopped = replace(desk.hub.bulk.get(run_id), state="stopped", released=1)
+    with create_app(desk.hub).test_request_context(headers={"Accept-Language": "en"}):
+        assert [stage.look.word for stage in stages(stopped)] == ["under way", "to come"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "pace"),
+    [(10, "0.3 per second so far"), (600, "0.3 per minute so far"), (36_000, "0.3 per hour so far")],
+)
+def test_a_slow_pace_is_told_in_a_unit_in_which_it_is_a_number(desk: Desk, seconds: int, pace: str) -> None:
+    _dead(desk, 3)
+    run_id = desk.hub.bulk.start("reprocess", EventFilter(), actor="maria", note="x")
+    bulk_progress.advance(desk.hub)
+    run = desk.hub.bulk.get(run_id)
+    assert run.frozen_at is not None
+    now = run.frozen_at + timedelta(seconds=seconds)
+    slow = replace(run, succeeded=3, state="running", eta_seconds=None, now=now)
+    with create_app(desk.hub).test_request_context(headers={"Accept-Language": "en"}):
+        assert _speed(slow) == pace
+        assert _speed(replace(slow, state="paused")) == ""
 
 
 def test_what_differs_from_the_preview_is_told_before_anything_is_let_go(desk: Desk, maria: Visitor) -> None:
@@ -672,7 +750,7 @@ def test_a_selection_is_assigned_tagged_and_snoozed_at_once(desk: Desk, maria: V
         done = maria.post("/bulk/desk", **(_fields(page) | {"action": action} | form))
         assert (done.status_code, path_of(done)) == (303, "/dead-letters")
         assert "Done: 3 events are changed." in read(maria.get("/dead-letters").text)
-        assert "Done:" not in read(maria.get("/dead-letters").text)
+        assert "Done:" not in read(maria.get("/events").text)
     known = marked.marks(desk.hub.store, ids)
     assert {(one.assignee, one.tags) for one in known.values()} == {("maria", ("fiscal", "urgent"))}
 

@@ -12,6 +12,7 @@ from dlq_console.clock import utc_now
 from dlq_console.store import desk as marked
 from dlq_console.store import people, queries
 from dlq_console.store.desk import Marks
+from dlq_console.web.bulk_undo import UNDO_SECONDS
 from tests.web.desk import Desk
 from tests.web.visitor import Tags, Visitor, path_of, read
 
@@ -143,6 +144,39 @@ def test_only_whoever_did_it_takes_it_back_and_only_with_the_right_to(
     for nothing in ({"first": "0", "last": "0"}, {"first": str(2**70)}, {"last": str(2**70)}):
         assert "Taken back: 0 events" in _take_back(maria, fields | nothing)
     assert [one.tags for one in _marks(desk, [event_id])] == [("customs",)]
+
+
+def test_the_way_back_stays_on_its_list_for_two_minutes(
+    desk: Desk, maria: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.dead("1")
+    fields = _act(maria, "tag", add="customs", remove="")
+    maria.get("/dead-letters?account=filial-rj")
+    for same in (LIST, f"{LIST}&sort=oldest"):
+        assert _fields(maria.get(same).text)["last"] == fields["last"], "it is there after another look"
+    for other in ("/dead-letters", "/dead-letters?account=filial-rj", "/events?account=filial-sp"):
+        assert _fields(maria.get(other).text) == {}
+    later = utc_now() + timedelta(seconds=UNDO_SECONDS)
+    monkeypatch.setattr("dlq_console.web.bulk_undo.utc_now", lambda: later)
+    assert _fields(maria.get(LIST).text) == {}
+    monkeypatch.undo()
+    assert _fields(maria.get(LIST).text) == {}, "what is over does not come back"
+
+
+@pytest.mark.parametrize("run", [True, False])
+def test_the_way_back_goes_with_the_next_act_upon_a_selection(desk: Desk, maria: Visitor, run: bool) -> None:
+    ids = [desk.dead(str(number)) for number in range(2)]
+    assert _act(maria, "tag", add="customs", remove="")
+    chosen = {"list": "dead-letters", "events": str(ids[0])}
+    if run:
+        preview = maria.post("/bulk/preview", action="reprocess", **chosen).text
+        form = preview.partition('<form class="bulk-form"')[2].partition("</form>")[0]
+        inputs = [tag for tag in Tags(form).named("input") if tag.get("type") == "hidden"]
+        fields = {tag["name"]: tag["value"] for tag in inputs}
+        assert path_of(maria.post("/bulk", **fields)) == "/bulk/1"
+    else:
+        assert maria.post("/bulk/desk", action="tag", add="other", remove="", **chosen).status_code == 303
+    assert _fields(maria.get(LIST).text) == {}
 
 
 def test_where_nothing_was_changed_there_is_nothing_to_take_back(desk: Desk, maria: Visitor) -> None:

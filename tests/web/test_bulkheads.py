@@ -18,10 +18,11 @@ from dlq_console.hub import services
 from dlq_console.hub.policy import Policy
 from dlq_console.resilience import BulkheadConfig
 from dlq_console.store import claims, leases, people, presence, scopes, snapshots
-from dlq_console.web import looks
+from dlq_console.web import health_seen, looks
 from dlq_console.workers import steps
 from tests.store.filling import put
 from tests.web.desk import Desk
+from tests.web.health_written import nobody_looked_for, stand
 from tests.web.visitor import Tags, Visitor, read
 
 WORKER = "host-a:11:aaaa"
@@ -66,6 +67,39 @@ def test_what_is_nearly_full_comes_first_and_says_so_in_words_with_its_oldest_ev
     assert "1 of 3 slots in use 1/3 2 – order.create 9" in text
     event = next(tag["href"] for tag in Tags(html).named("a") if tag.get("href", "").startswith("/events/"))
     assert maria.get(event).status_code == 200
+
+
+def test_where_nobody_looks_any_more_nothing_is_told_as_it_is_now(
+    busy: Desk, maria: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health_seen, "FRESH_FOR", 0.0)
+    nobody_looked_for(busy.hub.store, 12)
+    for path in ("/health/bulkheads", "/health/breakers", "/health/lag"):
+        html = maria.get(path).text
+        assert "Not known since " in read(html)
+        assert "standing doubtful" in html
+        (line,) = [tag for tag in Tags(html).named("p") if tag.get("id") == "fresh"]
+        assert float(line["data-age"]) > 10
+        assert "Slots are free everywhere" not in html
+        assert "every call goes through" not in html
+    assert "more than 80% in use 0 – not known order.create 0" in rows(maria, "/health/bulkheads")
+    poll = maria.glance("/_f/health/bulkheads", page="/health/bulkheads")
+    assert float(poll.headers["Seen-Age"]) > 10
+
+
+def test_without_a_worker_that_serves_an_account_it_has_no_slots(
+    desk: Desk, maria: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health_seen, "FRESH_FOR", 0.0)
+    presence.announce(desk.hub.store, WORKER, mode="table", slots=4, accounts=["filial-sp"])
+    scopes.limit_account(desk.hub.store, "filial-rj", 3)
+    waits = AccountHealth(
+        account="filial-sp", word=Word.OK, since=utc_now(), why=Why.FINE, counts=Counts(due=2, paused=5)
+    )
+    stand(desk.hub.store, waits)
+    text = rows(maria, "/health/bulkheads")
+    assert "filial-rj account, limit set 0 in use, no worker 0/– no worker – –" in text
+    assert "0 of 3 slots in use 0/3 3 7 –" in text, "paused events wait as well"
 
 
 def test_services_stand_beside_accounts_with_what_they_refused_and_say_when_redis_is_away(

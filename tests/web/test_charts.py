@@ -18,11 +18,15 @@ from dlq_console.health.spelling import ACCOUNTS, account_values
 from dlq_console.health.values import AccountHealth, Counts, Drain, Flow, Health, Why, Word
 from dlq_console.store import snapshots
 from dlq_console.store.queries.spans import circuit_spans
+from dlq_console.web import health_seen
 from dlq_console.web.api.lag import LagSchema
+from dlq_console.web.axes import Span
 from dlq_console.web.chart_subjects import SUBJECTS
 from tests.store.filling import put
 from tests.web.charted import Reading, reading, series_of
 from tests.web.desk import Desk
+from tests.web.health_written import account as standing
+from tests.web.health_written import stand
 from tests.web.test_api import Program, ci, client, program
 from tests.web.visitor import Tags, Visitor, read
 
@@ -72,7 +76,10 @@ def test_a_caption_tells_now_smallest_largest_and_when(reading: Reading, maria: 
     assert "95 of 100 (p95): now 12 s, smallest 4.0 s, largest 1 h 1 min (2 Mar 12:01)." in text
     assert "arrived: 8 in all; now 5, smallest 0, largest 5 (2 Mar 12:05)." in text
     assert "Arrivals and completions, per 1 min" in text
-    assert "half started within 0.0 s of being due and 95 of 100 within 12 s" in text
+    assert (
+        "At 2 Mar 12:05: of the first attempts, half started within 0 s of being due and 95 of 100 within 12 s"
+        in text
+    )
     # Where nothing is known, nothing is claimed.
     assert text.count("Nothing was measured in this time.") == len(SUBJECTS) - 2
     assert "2 Mar 12:02 – –" in text
@@ -169,6 +176,35 @@ def test_an_account_that_one_may_not_see_is_one_that_does_not_exist(
     assert reading.asked[0]["accounts"] == ("filial-sp", "filial-rj"), "of all, only their own sums"
     assert ana.get(f"{path}?account=filial-sp").status_code == 200
     assert reading.asked[1] == {"range": "6h", "account": "filial-sp", "kind": "", "accounts": None}
+
+
+def test_a_mistyped_account_is_said_beside_its_field(reading: Reading, maria: Visitor) -> None:
+    answer = maria.get("/health/lag?account=filial-xx")
+    assert answer.status_code == 404
+    (field,) = [tag for tag in Tags(answer.text).named("input") if tag.get("name") == "account"]
+    assert (field["value"], field["aria-invalid"]) == ("filial-xx", "true")
+    assert "No account “filial-xx” is known." in read(answer.text)
+
+
+def test_how_long_the_oldest_waits_is_told_from_the_state_with_its_age(
+    reading: Reading, desk: Desk, maria: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health_seen, "FRESH_FOR", 0.0)
+    late = Counts(due=1, oldest_due_at=utc_now() - timedelta(minutes=18, seconds=5))
+    stand(desk.hub.store, standing("filial-rj", counts=late), standing("filial-sp"))
+    desk.add("1", account="filial-sp")
+    assert "The oldest due event has waited 18 min. At " in read(maria.get("/health/lag").text)
+    assert "No event is due and waiting. At " in read(maria.get("/health/lag?account=filial-sp").text)
+    part = maria.glance("/_f/health/lag", page="/health/lag")
+    assert "The oldest due event has waited 18 min." in read(part.text)
+    assert float(part.headers["Seen-Age"]) < 10
+
+
+def test_a_time_within_one_minute_is_told_with_its_seconds(app: Flask) -> None:
+    start = datetime(2026, 3, 2, 9, 38, 5, tzinfo=UTC)
+    with app.test_request_context():
+        assert Span(start, start + timedelta(seconds=9), "x", "fail").when.count("06:38:") == 2
+        assert Span(start, start + timedelta(minutes=1), "x", "fail").when.endswith("06:39")
 
 
 def test_two_people_with_other_rights_share_no_numbers(reading: Reading, app: Flask, desk: Desk) -> None:
@@ -357,7 +393,8 @@ def test_what_the_rollups_hold_reaches_the_page(desk: Desk, maria: Visitor) -> N
         text = read(maria.get(f"/health/lag?range=1h{query}").text)
         assert "arrived: 7 in all" in text
         assert "oldest due event: now 1 min 30 s" in text
-        assert "The oldest due event has waited 1 min 30 s." in text
+        assert "Nobody has looked yet" in text, "what was measured at a minute is not how it is now"
+        assert "The oldest due event has waited" not in text
         assert 5 in _numbers(maria, f"?range=1h{query}")["columns"]["done"]
     page = read(maria.get("/health/accounts/filial-sp?range=1h").text)
     assert "Run time: how long one attempt takes" in page

@@ -5,7 +5,10 @@ from __future__ import annotations
 from flask import Flask
 
 from dlq_console.health.findings import ASKED, BROKER, DOCTOR, FOUND, TOTAL, Finding, Level, to_values
+from dlq_console.health.spelling import ACCOUNTS
 from dlq_console.store import snapshots
+from dlq_console.web.doctor import AWAITED
+from dlq_console.web.health_probes import SILENT
 from dlq_console.workers import steps
 from tests.web.desk import Desk
 from tests.web.visitor import Visitor, path_of, read
@@ -53,6 +56,36 @@ def test_old_findings_say_that_they_are_old(desk: Desk, maria: Visitor) -> None:
     assert "too long ago to be true now" not in read(maria.get(PAGE).text)
     desk.hub.clock.advance(3_600)
     assert "too long ago to be true now" in read(maria.get(PAGE).text)
+
+
+def test_nothing_is_called_whole_while_nobody_runs_the_steps(app: Flask, desk: Desk, maria: Visitor) -> None:
+    _keep(desk)
+    snapshots.keep(desk.hub.store, ACCOUNTS, {})
+    desk.hub.clock.advance(SILENT - 5)
+    assert "Nothing was found." in read(maria.get(PAGE).text)
+    desk.hub.clock.advance(10)
+    text = read(maria.get(PAGE).text)
+    assert "Nobody looks: no worker or scheduler has been seen since" in text
+    assert "Nothing was found." not in text
+    assert "No periodic step has run for 1 minutes." in text
+    assert "dlq-console scheduler" in text
+    assert app.test_client().get("/readyz").status_code == 503
+    snapshots.keep(desk.hub.store, ACCOUNTS, {})
+    assert "Nothing was found." in read(maria.get(PAGE).text)
+
+
+def test_a_request_that_nobody_answers_is_told_and_can_be_made_again(desk: Desk, maria: Visitor) -> None:
+    _keep(desk)
+    desk.hub.clock.advance(1)
+    maria.post(f"{PAGE}/again")
+    assert "Nobody has answered the request of" not in read(maria.get(PAGE).text)
+    desk.hub.clock.advance(AWAITED + 1)
+    answer = maria.glance(f"{PAGE}/found", page=PAGE)
+    assert answer.status_code == 200
+    assert "Nobody has answered the request of" in read(answer.text)
+    assert "Check again" in read(answer.text)
+    steps.examine(desk.hub)
+    assert "Nobody has answered the request of" not in read(maria.get(PAGE).text)
 
 
 def test_another_look_is_asked_for_and_made_by_a_step(desk: Desk, maria: Visitor) -> None:

@@ -14,7 +14,7 @@ from dlq_console.errors import OutcomeUnknown
 from dlq_console.hub import schemas
 from dlq_console.hub.policy import Policy
 from dlq_console.redact import MASK, Misplaced
-from dlq_console.store import queries
+from dlq_console.store import canonical_scalars, queries
 from dlq_console.web import edit_words
 from dlq_console.web.edit import MOST_TYPED
 from tests.web.desk import Desk
@@ -97,12 +97,12 @@ def test_characters_that_nobody_sees_come_through_unchanged(desk: Desk, edna: Vi
     ("typed", "sentence"),
     [
         ('{"number": 1,\n  "total": }', "This is not JSON: something is wrong at line 2, column 12."),
-        ('{"number": 1, "number": 2}', 'has the key "number" twice'),
+        ('{"number": 1, "number": 2}', 'An object has the key "number" twice; keep one of them.'),
         ('{"number": 1, "other": "•••"}', "payload.other: ••• stands for no hidden value here"),
         ('{"total": 1}', "payload: number is missing, as its kind declares."),
         ("", "This is not JSON"),
         ("[" * 200 + "]" * 200, "levels deep"),
-        ('{"number": NaN}', "payload:"),
+        ('{"number": NaN}', "NaN and infinity are no numbers of JSON;"),
     ],
 )
 def test_what_cannot_be_saved_is_told_in_one_sentence_and_typed_only_once(
@@ -130,6 +130,20 @@ def test_what_cannot_be_saved_is_told_in_one_sentence_and_typed_only_once(
         ),
         ('{"number": 1}', "payload.number: precisa ser do tipo string, conforme o tipo declara."),
         ('{"number": "%s"}' % ("x" * 300_000), "O conteúdo passa do limite de 256,0 kB de JSON."),
+        ('{"number": NaN}', "NaN e infinito não são números do JSON;"),
+        ('{"number": -Infinity}', "NaN e infinito não são números do JSON;"),
+        ('{"number": "1", "number": "2"}', 'Um objeto tem a chave "number" duas vezes;'),
+        (
+            '{"a": {"\u00e9": 1, "e\u0301": 2}}',
+            'payload.a: A chave "\\u00e9" está ali duas vezes, em duas formas Unicode;',
+        ),
+        ('{"items": [{"name": "a\\u0000"}]}', "payload.items[0].name: Um caractere NUL (\\u0000) não pode"),
+        ('{"number": "\\ud800"}', "payload.number: Meio caractere (um surrogate sozinho) não pode"),
+        ('{"number": 1e999}', "payload.number: Um número tem mais de 400 dígitos"),
+        ('{"number": %s}' % ("9" * 5_000), "Um número tem mais de 400 dígitos"),
+        ('{"number": 1e9999999999999999999}', "Um número tem mais de 400 dígitos"),
+        ("[" * 200 + "]" * 200, "Listas e objetos têm mais de 100 níveis,"),
+        ("[" * 90_000, "Listas e objetos têm mais de 100 níveis,"),
     ],
 )
 def test_what_cannot_be_saved_is_told_in_the_language_of_the_page(
@@ -187,6 +201,11 @@ def test_a_hidden_value_that_cannot_be_put_back_is_told_with_its_place(
 
 def test_every_reason_why_a_hidden_value_is_not_put_back_has_words_in_both_languages() -> None:
     assert edit_words.MISPLACED.keys() == set(Misplaced)
+
+
+def test_everything_that_json_may_hold_and_no_payload_has_words_in_both_languages() -> None:
+    named = {"too_deep", "key_twice", "key_in_two_forms"}
+    assert edit_words.UNREADABLE.keys() == named | set(canonical_scalars.CAUSES.values())
 
 
 def test_every_rule_of_a_schema_that_has_words_has_them_in_both_languages() -> None:

@@ -6,6 +6,7 @@ import logging
 import re
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 from xml.etree import ElementTree
 
@@ -16,7 +17,7 @@ from werkzeug.test import TestResponse
 
 from dlq_console.clock import utc_now
 from dlq_console.errors import StoreUnavailable
-from dlq_console.health.values import Word
+from dlq_console.health.values import Closing, Counts, Drain, Why, Word
 from dlq_console.hub import embed_tokens
 from dlq_console.logs import RedactingFormatter
 from dlq_console.store import embeds, snapshots
@@ -78,6 +79,26 @@ def test_a_frame_tells_name_word_since_lag_drain_and_as_of(app: Flask, desk: Des
     status_alone = read(frame(app, add(desk, "Short", accounts=["filial-rj"])).text)
     assert "lag" not in status_alone
     assert "blocked" in status_alone
+
+
+def test_a_frame_says_of_the_end_what_every_page_says(app: Flask, desk: Desk) -> None:
+    now = utc_now()
+    door = Closing(cause="circuit", until=now + timedelta(minutes=2))
+    waits = Counts(paused=VOLUME, oldest_due_at=now - timedelta(minutes=3))
+    down = account(
+        "filial-ba", Word.DOWN, why=Why.CIRCUIT, closing=door, counts=waits, drain=Drain(bound="door")
+    )
+    moving = account(
+        "filial-go", Word.DEGRADED, why=Why.DEAD_LETTERS, counts=Counts(due=1), drain=Drain(bound="pace")
+    )
+    look(desk, down, moving)
+    text = read(frame(app, add(desk, detail="figures")).text)
+    told = re.search(r"after the try at \d\d:\d\d", text)
+    assert told, text
+    assert "not draining" not in text
+    one = read(frame(app, add(desk, "Go", accounts=["filial-go"], detail="figures")).text)
+    assert "lag under 1 min" in one
+    assert not re.search("not draining|nothing waits|through", one), "work that is not late is no news"
 
 
 def test_nothing_else_of_an_account_gets_out_whatever_is_asked_for(app: Flask, desk: Desk) -> None:

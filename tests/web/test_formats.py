@@ -38,15 +38,18 @@ def test_a_moment_is_as_short_as_it_stays_clear() -> None:
 
 def test_spans_have_at_most_two_units() -> None:
     spans = {
-        0: "0.0 s",
-        0.44: "0.4 s",
+        0: "0 s",
+        0.0004: "<1 ms",
+        0.0193: "19 ms",
+        0.44: "440 ms",
+        0.9996: "1.0 s",
         9.96: "10.0 s",
         12: "12 s",
         60: "1 min",
         200: "3 min 20 s",
         3600: "1 h",
     }
-    spans |= {3900: "1 h 5 min", 86400: "1 d", 100_000: "1 d 3 h", -5: "0.0 s"}
+    spans |= {3900: "1 h 5 min", 86400: "1 d", 100_000: "1 d 3 h", -5: "0 s"}
     assert {seconds: formats.span("en", seconds) for seconds in spans} == spans
 
 

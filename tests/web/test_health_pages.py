@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from time import process_time
 
@@ -14,7 +16,7 @@ from sqlalchemy import Engine, event
 from dlq_console.clock import utc_now
 from dlq_console.errors import StoreUnavailable
 from dlq_console.health import spelling
-from dlq_console.health.values import Closing, Counts, Drain, Flow, Why, Word
+from dlq_console.health.values import AccountHealth, Closing, Counts, Drain, Flow, Why, Word
 from dlq_console.store import people, snapshots
 from dlq_console.watch import looking
 from dlq_console.web import health_seen, watchers
@@ -52,16 +54,16 @@ def statements() -> Iterator[list[str]]:
 def test_one_sentence_says_whether_we_are_behind_why_and_until_when(desk: Desk, maria: Visitor) -> None:
     stand(desk.hub.store, account("filial-sp"), blocked("filial-rj"))
     text = read(maria.get("/health").text)
-    assert "Behind: 212 events wait, the oldest for 18 min; all will be through by about" in text
+    assert "Behind: 212 events wait in filial-rj, the oldest for 18 min; all will be through by about" in text
     assert "Worst is filial-rj, blocked: The ERP blocks it until" in text
-    assert "“Consumo indevido”. None of 2 accounts needs a person." in text
+    assert "“Consumo indevido”. 1 of 2 accounts needs a person." in text
     stand(desk.hub.store, account("filial-sp"))
     assert "On time: nothing waits longer than it should." in read(maria.get("/health").text)
     stand(desk.hub.store)
     assert "No account has work, a closed door or a dead letter." in read(maria.get("/health").text)
 
 
-def test_what_needs_a_person_comes_first_with_word_and_shape(desk: Desk, maria: Visitor) -> None:
+def test_the_worst_comes_first_with_word_and_shape(desk: Desk, maria: Visitor) -> None:
     stand(
         desk.hub.store,
         account("a-fine"),
@@ -69,7 +71,7 @@ def test_what_needs_a_person_comes_first_with_word_and_shape(desk: Desk, maria: 
         account("z-dead", Word.DEGRADED, Why.DEAD_LETTERS, counts=Counts(dead=7)),
     )
     page = maria.get("/health").text
-    assert page.index(">z-dead<") < page.index(">b-blocked<") < page.index(">a-fine<")
+    assert page.index(">b-blocked<") < page.index(">z-dead<") < page.index(">a-fine<")
     assert 'href="/dead-letters?account=z-dead">7</a>' in page
     assert 'aria-hidden="true"><path d="M6 .5 12 11.5H0z"/></svg>degraded' in page
     side = page[: page.index("<main")]
@@ -117,8 +119,128 @@ def test_what_does_not_drain_says_so(desk: Desk, maria: Visitor) -> None:
     )
     stand(desk.hub.store, stuck)
     text = read(maria.get("/health").text)
-    assert "Behind: 50 events wait; no end is in sight." in text
-    assert "not draining" in text
+    assert "Behind: 50 events wait in filial-sp; not draining." in text
+    for path in ("/health", "/health/accounts/filial-sp"):
+        assert read(maria.get(path).text).count("not draining") == 2, "in the sentence and as a figure"
+
+
+MINUTE = timedelta(minutes=1)
+
+
+def _as_in_the_demo() -> list[AccountHealth]:
+    """One circuit open, one block, dead letters in others."""
+    now = utc_now()
+    waits = Counts(paused=26, dead=6, oldest_due_at=now - 3 * MINUTE)
+    down = account(
+        "filial-ba", Word.DOWN, Why.CIRCUIT, closing=Closing(cause="circuit", until=now + 2 * MINUTE),
+        counts=waits, drain=Drain(bound="door"), circuit="open",
+    )  # fmt: skip
+    dead = [
+        account(
+            name, Word.DEGRADED, Why.DEAD_LETTERS, figure=1.0, drain=Drain(bound="pace"),
+            counts=Counts(due=1, dead=1, oldest_due_at=now),
+        )
+        for name in ("filial-go", "filial-df")
+    ]  # fmt: skip
+    return [down, *dead, account("filial-sp")]
+
+
+def test_the_worst_account_is_the_one_that_is_down_and_end_and_cause_are_its_own(
+    desk: Desk, maria: Visitor
+) -> None:
+    down, *others = _as_in_the_demo()
+    stand(desk.hub.store, down, *others)
+    page = maria.get("/health")
+    text = read(page.text)
+    assert re.search(
+        r"Behind: 26 events wait in filial-ba, the oldest for 3 min; after the try at (\S+)\. "
+        r"Worst is filial-ba, down: Its circuit is open \(blocking calls\); next try at \1\. "
+        r"3 of 4 accounts need a person\.",
+        text,
+    ), text
+    assert page.text.index(">filial-ba<") < page.text.index(">filial-df<") < page.text.index(">filial-go<")
+    (told,) = set(re.findall(r"after the try at [^<;.]*", page.text))
+    assert told in maria.get("/health/accounts/filial-ba").text
+
+
+def test_with_several_that_are_late_the_sentence_says_where_most_waits_and_what_is_known_of_the_worst(
+    desk: Desk, maria: Visitor
+) -> None:
+    down, *_ = _as_in_the_demo()
+    stand(desk.hub.store, down, blocked("filial-rj"))
+    text = read(maria.get("/health").text)
+    told = r"Behind: 238 events wait, 212 of them in filial-rj, .*?; filial-ba: after the try at \S+\. Worst is filial-ba"
+    assert re.search(told, text), text
+    slow = blocked("filial-rj", drain=Drain(seconds=7_200.0, bound="door"))
+    worst = blocked("filial-sc", counts=Counts(paused=300, dead=1))
+    stand(desk.hub.store, slow, worst)
+    text = read(maria.get("/health").text)
+    ends = re.search(
+        r"all will be through by about (\S+)\. Worst is filial-sc.* by about (\S+)\. 2 of 2", text
+    )
+    assert ends, text
+    assert ends[1] != ends[2], "the latest of all, and that of the worst"
+    stand(desk.hub.store, worst, replace(slow, drain=worst.drain))
+    assert read(maria.get("/health").text).count("through by about") == 1, "it is the same"
+
+
+def test_dead_letters_are_no_delay(desk: Desk, maria: Visitor) -> None:
+    _, *others = _as_in_the_demo()
+    stand(desk.hub.store, *others)
+    text = read(maria.get("/health").text)
+    assert "On time: nothing waits longer than it should; 2 dead letters wait for a person. Worst is" in text
+    assert "not draining" not in text
+    assert "Behind" not in text
+    text = read(maria.get("/health/accounts/filial-go").text)
+    assert re.search(r"1 dead letter waits for a person\. 1 event waits, the oldest for \d+ s\. ", text), text
+
+
+@pytest.mark.parametrize(
+    ("word", "why", "oldest", "lag", "late"),
+    [
+        (Word.DEGRADED, Why.DEAD_LETTERS, 10 * MINUTE - timedelta(seconds=5), 300.0, False),
+        (Word.DEGRADED, Why.DEAD_LETTERS, 10 * MINUTE + timedelta(seconds=1), None, True),
+        (Word.DEGRADED, Why.LANE_STOPPED, MINUTE, 301.0, True),
+        (Word.DOWN, Why.NO_WORKER, MINUTE, None, True),
+        (Word.BLOCKED, Why.PAUSE, MINUTE, None, True),
+    ],
+)
+def test_behind_is_what_waits_longer_than_is_allowed_or_for_a_door_or_a_worker(
+    desk: Desk, maria: Visitor, word: Word, why: Why, oldest: timedelta, lag: float | None, late: bool
+) -> None:
+    counts = Counts(due=4, oldest_due_at=utc_now() - oldest)
+    stand(desk.hub.store, account("a", word, why, counts=counts, flow=Flow(lag_p95=lag)))
+    text = read(maria.get("/health").text)
+    assert ("Behind: 4 events wait in a," in text, "On time" in text) == (late, not late)
+
+
+def test_without_a_count_nobody_says_on_time(desk: Desk, maria: Visitor) -> None:
+    stand(desk.hub.store, account("filial-sp", Word.UNKNOWN, Why.NOT_SEEN, counts=Counts(due=4)))
+    text = read(maria.get("/health").text)
+    assert "Whether anything waits longer than it should is not known. Worst is filial-sp, unknown" in text
+
+
+@pytest.mark.parametrize(
+    ("why", "until", "forced", "told"),
+    [
+        (Why.PROVIDER, MINUTE, False, r"after it opens at \d"),
+        (Why.CIRCUIT, MINUTE, True, r"after it opens at \d"),
+        (Why.CIRCUIT, MINUTE, False, r"after the try at \d"),
+        (Why.PAUSE, None, False, r"not draining"),
+    ],
+)
+def test_behind_a_door_the_end_is_called_alike_in_row_sentence_and_account(
+    desk: Desk, maria: Visitor, why: Why, until: timedelta | None, forced: bool, told: str
+) -> None:
+    word = Word.DOWN if why is Why.CIRCUIT else Word.BLOCKED
+    closing = Closing(cause=why.value, until=None if until is None else utc_now() + until)
+    behind = account(
+        "filial-rj", word, why, closing=closing, counts=Counts(paused=13), drain=Drain(bound="door"),
+        circuit_forced=forced,
+    )  # fmt: skip
+    stand(desk.hub.store, behind)
+    for path in ("/health", "/health/accounts/filial-rj"):
+        assert len(re.findall(told, read(maria.get(path).text))) == 2, path
 
 
 def test_nobody_looks_any_more_and_the_page_says_since_when(desk: Desk, maria: Visitor) -> None:
@@ -414,3 +536,6 @@ def test_what_the_step_of_the_workers_finds_out_is_what_the_page_shows(desk: Des
     assert "joana holds its circuit open." in text
     assert "1 dead letter waits for a person." in text
     assert "1 of 2 accounts needs a person." in text
+    assert "Behind: 1 event waits in filial-rj" in text, (
+        "counted before or after, it waits behind the circuit"
+    )

@@ -96,6 +96,14 @@ def test_figures_of_accounts_are_those_of_the_snapshot(app: Flask, desk: Desk) -
     assert 0 <= age < 5
 
 
+def test_what_waits_behind_a_closed_door_is_not_late(app: Flask, desk: Desk) -> None:
+    long_ago = examining.now(desk.hub.store) - timedelta(hours=2)
+    _keep(desk, _account(desk, "filial-sp", counts=Counts(paused=22, oldest_due_at=long_ago)))
+    found = _scraped(app)
+    assert _values(found["dlq_console_oldest_due_seconds"], account="filial-sp") == [0]
+    assert _values(found["dlq_console_queue_depth"], account="filial-sp", state="paused") == [22]
+
+
 def test_lag_and_events_are_sums_that_only_grow(app: Flask, desk: Desk) -> None:
     desk.done("1")
     desk.dead("2")

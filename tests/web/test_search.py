@@ -85,6 +85,29 @@ def test_no_hit_is_a_sentence_and_a_way_to_the_errors(desk: Desk, maria: Visitor
     assert "Nenhum evento tem “nobody”" in read(maria.get("/search?q=nobody").text)
 
 
+@pytest.mark.parametrize("text", ["order 8819", "Pedido 8819", "  pedido   #8819 "])
+def test_a_number_with_the_word_that_lists_put_before_it_leads_to_its_event(
+    desk: Desk, maria: Visitor, text: str
+) -> None:
+    event_id = desk.dead("8819")
+    answer = maria.client.get("/search", query_string={"q": text})
+    assert (answer.status_code, path_of(answer)) == (303, f"/events/{event_id}")
+
+
+def test_the_last_word_is_looked_for_only_where_all_that_was_typed_finds_nothing(
+    desk: Desk, maria: Visitor
+) -> None:
+    whole, last = desk.dead("order 8819"), desk.dead("8819")
+    assert path_of(maria.client.get("/search?q=order 8819")) == f"/events/{whole}"
+    other = desk.dead("8819", kind="invoice.create")
+    page = maria.get("/search?q=invoice 8819").text
+    assert ROW.findall(page) == [str(other), str(last)]
+    assert "2 events with “8819”." in read(page)
+    assert "/events?entity=8819" in [link.get("href") for link in Tags(page).named("a")]
+    assert 'value="invoice 8819"' in page
+    assert "No event has “invoice 8820”" in read(maria.get("/search?q=invoice 8820").text)
+
+
 def test_nobody_finds_what_they_may_not_see(app: Flask, desk: Desk) -> None:
     desk.dead("8841", account="filial-rj")
     rita = Visitor(app).enter(desk, "rita", "operator", accounts=["filial-sp"])

@@ -77,6 +77,29 @@ def test_a_reprocess_in_a_list_is_cancelled_in_its_row(desk: Desk, maria: Visito
     assert desk.hub.get(event_id).status == "dead"
 
 
+@pytest.mark.parametrize("path", ["/dead-letters", "/events"])
+def test_a_row_whose_sending_was_cancelled_has_the_time_that_the_list_gives_it(
+    desk: Desk, maria: Visitor, path: str
+) -> None:
+    event_id = desk.dead("8841")
+    two_hours, one_hour = (utc_now() - timedelta(hours=hours) for hours in (2, 1))
+    desk.change(event_id, created_at=two_hours, finished_at=one_hour)
+    before = maria.get(path).text
+    common = before.partition('<form id="act"')[2].partition("</form>")[0]
+    fields = {tag["name"]: tag["value"] for tag in Tags(common).named("input")}
+    row = maria.htmx(f"/events/{event_id}/reprocess", page=path, **fields).text
+    (button,) = Tags(row).named("button")
+    back = maria.htmx(button["formaction"], page=path, **fields, seen=button["value"]).text
+    assert _when(back) == _when(before)
+    if path == "/events":
+        assert _when(row) == _when(before), "it came in when it did"
+
+
+def _when(page: str) -> str:
+    (title,) = re.findall(r'<td class="w-when"><span title="([^"]+)"', page)
+    return str(title)
+
+
 def test_too_late_to_cancel_says_so(desk: Desk, maria: Visitor) -> None:
     event_id = desk.dead("8841")
     maria.htmx(f"/events/{event_id}/reprocess")

@@ -42,6 +42,7 @@ from dlq_console.store.queries.neighbours import (
 from dlq_console.store.queries.overview import AccountFigures, KindFigures, Overview, overview
 from dlq_console.store.queries.pages import MAX_LIMIT, Page, event_lines, events_page
 from dlq_console.store.queries.readiness import revision, standing, why_not_ready
+from dlq_console.store.queries.still import still_matching
 from dlq_console.store.queries.trends import HOURS, counted_in, trends
 from dlq_console.store.taking_back import may_cancel_send
 
@@ -102,6 +103,7 @@ __all__ = [
     "revision",
     "same_entity",
     "standing",
+    "still_matching",
     "summaries",
     "trends",
     "why_not_ready",

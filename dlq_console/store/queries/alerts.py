@@ -75,6 +75,7 @@ class Delivery:
         is_over: whether it was brought or given up.
         error: why not yet, or why not; in plain words, without secrets.
         at: when it was put in.
+        noted: what somebody should know although it was brought, such as that some did not get it.
     """
 
     channel: str
@@ -82,6 +83,7 @@ class Delivery:
     is_over: bool
     error: str | None
     at: datetime
+    noted: str | None = None
 
 
 def open_notices(store: Store, *, accounts: Accounts = None) -> list[Notice]:
@@ -199,4 +201,5 @@ def _delivery(channel: str, row: Any) -> Delivery:
     at = read_time(row.created_at)
     assert at is not None, "the column is never empty"  # noqa: S101 - tells the type checker what the schema says
     told_at = read_time(row.finished_at) if result.get("told") else None
-    return Delivery(channel, told_at, is_over, result.get("error") or row.last_error, at)
+    error = result.get("error") or row.last_error
+    return Delivery(channel, told_at, is_over, error, at, result.get("noted"))

@@ -73,6 +73,13 @@ class Crew:
         """How many events all living workers together can run at once."""
         return sum(worker.slots for worker in self.workers if worker.alive)
 
+    def serves(self, account: str) -> bool:
+        """Whether a living worker runs events of an account."""
+        return any(
+            worker.alive and worker.slots and (worker.accounts is None or account in worker.accounts)
+            for worker in self.workers
+        )
+
 
 def crew(store: Store) -> Crew:
     """Workers, running events and steps as they stand, in four short statements."""

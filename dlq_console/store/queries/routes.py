@@ -24,6 +24,7 @@ from dlq_console.store.queries import few
 from dlq_console.store.queries.few import Few
 from dlq_console.store.queries.payload_checks import payload_check
 from dlq_console.store.queries.texts import has_text_index
+from dlq_console.store.small_letters import SMALL_LETTERS, small_letters
 from dlq_console.store.states import ENDED, Status
 from dlq_console.store.store import Store
 
@@ -309,9 +310,13 @@ def _text(draft: _Draft, flt: EventFilter, store: Store, statuses: tuple[Status,
     """What can be found by the index of texts; a text that cannot becomes a check."""
     if not flt.q:
         return None
+    if store.sqlite:
+        draft.parameters["text"] = small_letters(flt.q)
+        draft.checks.append(f"instr({SMALL_LETTERS}(last_error), :text) > 0")
+        return None
     escaped = flt.q.replace("!", "!!").replace("%", "!%").replace("_", "!_")
     draft.parameters["text"] = f"%{escaped}%"
-    condition = f"last_error {'LIKE' if store.sqlite else 'ILIKE'} :text ESCAPE '!'"
+    condition = "last_error ILIKE :text ESCAPE '!'"
     indexed = statuses == (Status.DEAD,) and few.is_found_by_index(flt.q) and not flt.entity
     if indexed and has_text_index(store):
         return few.dead_with_text(condition)

@@ -49,6 +49,7 @@ CHECKS = (
     Check("handlers", kind_checks.handlers),
     Check("policies", kind_checks.policies),
     Check("secrets", kind_checks.secrets),
+    Check("alerts", settings_checks.alerts, needs_database=False),
     Check("embeds", settings_checks.embeds),
     Check("public_url", settings_checks.public_url),
     Check("secret_key", settings_checks.secret_key, needs_database=False),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dlq_console.errors import ConfigurationError
 from dlq_console.health import process_findings
-from dlq_console.health.findings import Finding
+from dlq_console.health.findings import Finding, Level
+from dlq_console.redact import redact_text
 from dlq_console.store import examining
+from dlq_console.watch.alerts import in_force
 from dlq_console.watch.doctor.patient import Patient
 
 #: Settings of channels that send addresses of the console to people.
@@ -30,6 +33,14 @@ def embeds(patient: Patient) -> Iterator[Finding]:
             yield Finding(id="embed_no_origin", figures={"name": name}, command="dlq-console embeds list")
         elif expired:
             yield Finding(id="embed_expired", figures={"name": name}, command="dlq-console embeds list")
+
+
+def alerts(patient: Patient) -> Iterator[Finding]:
+    """Whether the file of rules of alerts can be read, and makes sense."""
+    try:
+        in_force(patient.settings)
+    except ConfigurationError as error:
+        yield Finding(id="alerts_wrong", level=Level.FAULT, figures={"error": redact_text(error.message)})
 
 
 def public_url(patient: Patient) -> Iterator[Finding]:

@@ -35,7 +35,7 @@ def notices_json(
 def _notice_json(
     one: Notice, rules: InForce, snooze: Snooze | None, brought: tuple[Delivery, ...]
 ) -> Document:
-    when = rules.when_of(one.rule)
+    when = rules.when_of(one.rule, one.when)
     return asdict(one) | {
         "account": one.account,
         "when": when,
@@ -49,10 +49,11 @@ def _notice_json(
 
 def sentence(one: Notice, rules: InForce) -> str:
     """What was found, in English."""
-    when = rules.when_of(one.rule)
+    when = rules.when_of(one.rule, one.when)
     if when is None:
         return one.subject
-    return alert_words.sentence(when, one.subject, one.value or 0.0, one.found, _ENGLISH)
+    over = rules.over_of(one.rule)
+    return alert_words.sentence(when, one.subject, one.value or 0.0, one.found, _ENGLISH, over=over)
 
 
 def rule_json(rule: AlertRule, snooze: Snooze | None) -> Document:

@@ -32,6 +32,7 @@ class AlertTrialSchema(Schema):
     is_over = fields.Boolean(metadata=about("Whether it was brought or given up."))
     error = text_field("Why not yet, or why not.", null=True)
     at = time_field("When it was put in.", null=False)
+    noted = text_field("Who did not get it, where it was brought to some only.", null=True)
 
 
 class DeliverySchema(AlertTrialSchema):
@@ -147,6 +148,7 @@ class AlertChannelsSchema(Schema):
     """The channels that are configured."""
 
     items = fields.List(fields.Nested(AlertChannelSchema))
+    wrong = text_field("Why they are those of before, or none; null where they are known.", null=True)
 
 
 class AlertTestSchema(BodySchema):

@@ -6,7 +6,6 @@ from typing import Any
 
 from flask import Response, abort, request
 
-from dlq_console.clock import utc_now
 from dlq_console.errors import EventNotFound
 from dlq_console.health import alert_reading
 from dlq_console.health.alert_reading import READING, InForce
@@ -56,7 +55,7 @@ def list_rules() -> Response:
             "items": [rule_json(rule, snoozes.get(name)) for name, rule in rules.rules.items()],
             "source": rules.source or None,
             "looked_at": reading.taken_at,
-            "wrong": reading.away if asking.accounts is None else None,
+            "wrong": _wrong(rules),
         }
     )
 
@@ -70,8 +69,7 @@ def snooze_rule(how: dict[str, Any], rule: str) -> Response:
     """Tell nobody of a rule until a time ahead of now; its notices stay in the list."""
     asking = _for_all(Permission.SNOOZE_ALERT)
     _known(rule, alerts_seen.in_force(asking))
-    hours = (how["until"] - utc_now()).total_seconds() / 3600
-    alerting.snooze_alert(hub().store, rule, hours=hours, actor=asking.name, note=how["note"])
+    alerting.snooze_alert(hub().store, rule, until=how["until"], actor=asking.name, note=how["note"])
     return _rule(rule)
 
 
@@ -94,7 +92,10 @@ def list_channels() -> Response:
     rules = alerts_seen.in_force(asking)
     trials = alerts_seen.trials(asking, rules)
     return json_answer(
-        {"items": [channel_json(name, rules.where.get(name), trials.get(name)) for name in rules.channels]}
+        {
+            "items": [channel_json(name, rules.where.get(name), trials.get(name)) for name in rules.channels],
+            "wrong": _wrong(rules),
+        }
     )
 
 
@@ -105,13 +106,14 @@ def list_channels() -> Response:
 def test_channels(which: dict[str, Any]) -> Response:
     """Send a trial message to one channel, or to every channel; `/alerts/channels` says how it fared."""
     asking = _for_all(Permission.TEST_ALERT)
-    known = alerts_seen.in_force(asking).channels
+    rules = alerts_seen.in_force(asking)
+    known = rules.channels
     wanted = [which["channel"]] if which.get("channel") else list(known)
     if not wanted:
-        raise EventNotFound("No channel is configured; set DLQ_ALERT_WEBHOOK_URL or DLQ_SMTP_URL.")
+        raise EventNotFound(_wrong(rules) or alerting.NO_CHANNEL)
     for name in wanted:
         if name not in known:
-            raise EventNotFound(f'There is no channel "{name}".')
+            raise EventNotFound(_wrong(rules) or f'There is no channel "{name}".')
         content = trial(name, asking.name, hub().settings.locale)
         alerting.test_channel(hub().store, name, content, actor=asking.name)
     return json_answer({"channels": wanted}, 202)
@@ -127,7 +129,12 @@ def _for_all(permission: Permission) -> Person:
 
 def _known(name: str, rules: InForce) -> None:
     if name not in rules.rules:
-        raise EventNotFound(f'There is no rule "{name}" in force.')
+        raise EventNotFound(_wrong(rules) or f'There is no rule "{name}" in force.')
+
+
+def _wrong(rules: InForce) -> str | None:
+    """Why no rule is looked at; None where they are."""
+    return "The file of rules has a mistake." if rules.wrong == "" else rules.wrong
 
 
 def _rule(name: str) -> Response:

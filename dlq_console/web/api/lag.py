@@ -40,7 +40,7 @@ class LagSchema(Schema):
     arrivals_per_minute = number_field("Events that came in.")
     completions_per_minute = number_field("Events that ended well or died.")
     minutes = _events("Over how many minutes lag and rates were counted.")
-    drain_seconds = number_field("Until what is due will be through; null where it will not be at this pace.")
+    drain_seconds = number_field("Until what is due will be through; null where that is not so or not known.")
     drain_bound = fields.String(metadata=about("What limits it: pace, provider, door or nothing."))
     as_of = fields.AwareDateTime(allow_none=True, metadata=about("When the states were read."))
     stale = fields.Boolean(metadata=about("More has probably changed since then than is told."))

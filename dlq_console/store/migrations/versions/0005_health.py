@@ -125,7 +125,9 @@ def _alerts(prefix: str) -> None:
     op.create_table(
         table,
         sa.Column("id", BIG_ID, nullable=False, autoincrement=True),
-        *map(_text, ("rule", "subject", "level", "found")),
+        _text("rule"),
+        _text("condition", null=True),
+        *map(_text, ("subject", "level", "found")),
         sa.Column("value", sa.Float(), nullable=True),
         _time("opened_at"),
         _time("seen_at"),
