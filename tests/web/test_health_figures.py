@@ -56,7 +56,9 @@ def test_the_api_shows_services_beside_the_hub(served: Desk, ci: Program) -> Non
         "search": ("service", 0),
     }
     assert (bulkheads["search"]["max"], bulkheads["search"]["available"]) == (4, 4)
-    assert set(bulkheads["search"]) == set(bulkheads["filial-sp"]) == set(door_schemas.BulkheadSchema().fields)
+    assert (
+        set(bulkheads["search"]) == set(bulkheads["filial-sp"]) == set(door_schemas.BulkheadSchema().fields)
+    )
 
 
 def test_the_api_holds_and_resets_the_breaker_of_a_service(served: Desk, ci: Program) -> None:
