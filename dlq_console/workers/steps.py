@@ -197,7 +197,7 @@ STEPS = (
     Step("roll_up", looking.roll_up, 15, apart=True, quiet=True),
     Step("coarsen", coarsen, 300, apart=True, quiet=True),
     Step("prune_figures", prune_figures, 3_600, apart=True, quiet=True),
-    Step("count_groups", count_groups, 15, quiet=True),
+    Step("count_groups", count_groups, 15, apart=True, quiet=True),
     Step("fill_fields", fill_fields, 5),
     Step("read_broker", read_broker, 15, apart=True, quiet=True),
     Step("add_up", add_up, 15, quiet=True),
