@@ -9,7 +9,6 @@ from dlq_console.errors import StoreUnavailable
 from dlq_console.health import alert_reading
 from dlq_console.health.alert_reading import READING, InForce
 from dlq_console.health.alert_values import ANY, AlertRule, urgency
-from dlq_console.health.spelling import ACCOUNTS
 from dlq_console.store import snapshots
 from dlq_console.store.people import Person
 from dlq_console.store.queries import Count
@@ -18,7 +17,7 @@ from dlq_console.store.queries.alerts import MOST_OPEN, Delivery, Notice, Snooze
 from dlq_console.store.queries.pages import Page
 from dlq_console.store.queries.routes import Accounts
 from dlq_console.store.snapshots import Snapshot
-from dlq_console.web import looks
+from dlq_console.web import health_seen, looks
 from dlq_console.web.auth import person
 from dlq_console.web.hub import store
 
@@ -87,7 +86,7 @@ def open_alerts() -> Count | None:
 
 def _read(accounts: Accounts, start: int, cursor: str) -> Told:
     reading = snapshots.look(store(), READING)
-    states = snapshots.taken_last(store(), ACCOUNTS)
+    states = health_seen.look(store())
     standing = sorted(told.open_notices(store(), accounts=accounts), key=lambda one: urgency(one.level))
     if start >= len(standing):
         # Behind the end is what was there before some of them were over: the last page there is.
@@ -96,7 +95,7 @@ def _read(accounts: Accounts, start: int, cursor: str) -> Told:
     past = told.closed_notices(store(), cursor=cursor, accounts=accounts, limit=PER_PAGE)
     return Told(
         reading=reading,
-        steps_stand=states.taken_at is not None and states.is_stale,
+        steps_stand=states.health.as_of is not None and states.is_doubtful,
         rules=_rules(reading, accounts),
         snoozes=told.snoozes(store()),
         open=tuple(standing),

@@ -28,11 +28,11 @@ from dlq_console.health.findings import (
     read,
     visible,
 )
-from dlq_console.health.spelling import ACCOUNTS
+from dlq_console.health.values import Health
 from dlq_console.store import snapshots
 from dlq_console.store.people import Permission, Person
 from dlq_console.store.snapshots import Snapshot
-from dlq_console.web import display
+from dlq_console.web import display, health_seen
 from dlq_console.web.auth import demand, require_person
 from dlq_console.web.finding_words import WORDS, Words
 from dlq_console.web.health_probes import SILENT
@@ -111,8 +111,8 @@ def again() -> AnyResponse | str:
 
 def _view(asking: Person) -> DoctorView:
     kept, asked = snapshots.look(store(), DOCTOR), snapshots.taken_last(store(), ASKED)
-    states = snapshots.taken_last(store(), ACCOUNTS)
-    silent = states.taken_at is not None and states.age > SILENT
+    states = health_seen.look(store()).health
+    silent = states.as_of is not None and states.age > SILENT
     known = _with(_of_this_process(), read(kept.values.get(FOUND, [])))
     findings = ordered(visible(_with(_nobody_runs(states) if silent else [], known), asking.accounts))
     open_ = asked.taken_at is not None and asked.age < kept.age
@@ -127,14 +127,14 @@ def _view(asking: Person) -> DoctorView:
     )
 
 
-def _nobody_runs(states: Snapshot) -> list[Finding]:
+def _nobody_runs(states: Health) -> list[Finding]:
     """What a step could not find: that none runs. The command finds the same."""
     minutes = {"minutes": round(states.age / 60)}
     return [Finding(id="scheduler_dead", level=Level.FAULT, figures=minutes, command="dlq-console scheduler")]
 
 
-def _nobody_looks(states: Snapshot) -> str:
-    since = display.current().moment(states.taken_at) if states.taken_at else ""
+def _nobody_looks(states: Health) -> str:
+    since = display.current().moment(states.as_of) if states.as_of else ""
     return gettext("Nobody looks: no worker or scheduler has been seen since %(time)s.", time=since)
 
 

@@ -18,7 +18,7 @@ from dlq_console.store.queries import alerts as told
 from dlq_console.store.queries.alerts import LAST_MESSAGES
 from dlq_console.watch import alerts, looking
 from dlq_console.watch.alert_rules import read_rules
-from dlq_console.web import looks
+from dlq_console.web import health_seen, looks
 from tests.store.recording import recording
 from tests.web import alerted
 from tests.web.desk import Desk
@@ -384,8 +384,9 @@ def test_rules_that_nobody_looks_at_any_more_are_said_aloud(desk: Desk, maria: V
 
 
 def test_that_no_step_runs_is_said_before_the_next_look_at_the_rules_would_be_late(
-    app: Flask, desk: Desk, maria: Visitor
+    app: Flask, desk: Desk, maria: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(health_seen, "FRESH_FOR", 0.0)
     alerted.look(desk)
     snapshots.keep(desk.hub.store, ACCOUNTS, {})
     assert "Nobody has looked at the rules since" not in read(maria.get("/alerts").text)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from flask import Flask
 
 from dlq_console.health.findings import ASKED, BROKER, DOCTOR, FOUND, TOTAL, Finding, Level, to_values
 from dlq_console.health.spelling import ACCOUNTS
 from dlq_console.store import snapshots
+from dlq_console.web import health_seen
 from dlq_console.web.doctor import AWAITED
 from dlq_console.web.health_probes import SILENT
 from dlq_console.workers import steps
@@ -58,7 +60,10 @@ def test_old_findings_say_that_they_are_old(desk: Desk, maria: Visitor) -> None:
     assert "too long ago to be true now" in read(maria.get(PAGE).text)
 
 
-def test_nothing_is_called_whole_while_nobody_runs_the_steps(app: Flask, desk: Desk, maria: Visitor) -> None:
+def test_nothing_is_called_whole_while_nobody_runs_the_steps(
+    app: Flask, desk: Desk, maria: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health_seen, "FRESH_FOR", 0.0)
     _keep(desk)
     snapshots.keep(desk.hub.store, ACCOUNTS, {})
     desk.hub.clock.advance(SILENT - 5)

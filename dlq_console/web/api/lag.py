@@ -8,7 +8,7 @@ from marshmallow import Schema, fields
 from dlq_console.store.people import Permission
 from dlq_console.web.api.access import demand
 from dlq_console.web.api.blueprints import api_blueprint, json_answer
-from dlq_console.web.api.described import about, number_field
+from dlq_console.web.api.described import about, count_field, number_field, time_field
 from dlq_console.web.health_seen import seen
 from dlq_console.web.hub import hub
 from dlq_console.web.lag_figures import every_lag
@@ -19,10 +19,6 @@ BY_ACCOUNT = {"type": "object", "additionalProperties": {"$ref": "#/components/s
 lag = api_blueprint("api_lag", __name__, "Lag: how far each account is behind.")
 
 
-def _events(text: str) -> fields.Integer:
-    return fields.Integer(metadata=about(text))
-
-
 class LagSchema(Schema):
     """How far one account was behind when the states were read last; durations in seconds."""
 
@@ -31,18 +27,18 @@ class LagSchema(Schema):
     )
     lag_p95 = number_field("95 of 100 did; null where none started.")
     oldest_due = number_field("How long the first of the due events had waited; null where none was due.")
-    due = _events("Events that could start if the door of the account is open.")
-    scheduled = _events("Events that will be due later.")
-    paused = _events("Due events behind a closed door.")
-    blocked = _events("Events behind an earlier one of their lane.")
-    running = _events("Events that were running.")
+    due = count_field("Events that could start if the door of the account is open.")
+    scheduled = count_field("Events that will be due later.")
+    paused = count_field("Due events behind a closed door.")
+    blocked = count_field("Events behind an earlier one of their lane.")
+    running = count_field("Events that were running.")
     capped = fields.List(fields.String(), metadata=about("Which of these counts stopped at a cap."))
     arrivals_per_minute = number_field("Events that came in.")
     completions_per_minute = number_field("Events that ended well or died.")
-    minutes = _events("Over how many minutes lag and rates were counted.")
+    minutes = count_field("Over how many minutes lag and rates were counted.")
     drain_seconds = number_field("Until what is due will be through; null where that is not so or not known.")
     drain_bound = fields.String(metadata=about("What limits it: pace, provider, door or nothing."))
-    as_of = fields.AwareDateTime(allow_none=True, metadata=about("When the states were read."))
+    as_of = time_field("When the states were read.")
     stale = fields.Boolean(metadata=about("More has probably changed since then than is told."))
 
 
