@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import partial
 
 from dlq_console.hub.actions import clean_actor
 from dlq_console.hub.desk import check_due, check_sight, check_snooze, wanted_assignment
 from dlq_console.store import desk, queries
-from dlq_console.store.desk import Act, Change
+from dlq_console.store.desk import Act
 from dlq_console.store.events import EventSummary
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.people.roles import Permission
@@ -102,10 +102,9 @@ def assign(
         if name is not None and not reassign:
             held = desk.held_by(store, connection, ids)
             ids = [event_id for event_id in ids if held.get(event_id) in (None, name)]
-        newest = desk.newest_row(store, connection)
-        new = _new(desk.assign(store, connection, ids, wanted, actor=who))
-        act = desk.act_since(store, connection, newest, new, actor=who, action=Permission.ASSIGN)
-    return Done(len(new), act, kept=len(found.ids) - len(ids))
+        make = partial(desk.assign, store, connection, ids, wanted, actor=who)
+        acted = desk.acted(store, connection, make, actor=who, action=Permission.ASSIGN)
+    return Done(len(acted.new), acted.act, kept=len(found.ids) - len(ids))
 
 
 def tag(store: Store, found: Found, *, add: Iterable[str], remove: Iterable[str], actor: str) -> Done:
@@ -116,11 +115,9 @@ def tag(store: Store, found: Found, *, add: Iterable[str], remove: Iterable[str]
     """
     who, added, removed = clean_actor(actor), desk.clean_tags(add), desk.clean_tags(remove)
     with store.write() as connection:
-        newest = desk.newest_row(store, connection)
-        changes = desk.change_tags(store, connection, found.ids, add=added, remove=removed, actor=who)
-        new = _new(changes)
-        act = desk.act_since(store, connection, newest, new, actor=who, action=Permission.TAG)
-    return Done(len(new), act)
+        make = partial(desk.change_tags, store, connection, found.ids, add=added, remove=removed, actor=who)
+        acted = desk.acted(store, connection, make, actor=who, action=Permission.TAG)
+    return Done(len(acted.new), acted.act)
 
 
 def snooze(store: Store, found: Found, until: datetime | None, *, actor: str) -> Done:
@@ -132,11 +129,6 @@ def snooze(store: Store, found: Found, until: datetime | None, *, actor: str) ->
     who = clean_actor(actor)
     check_snooze(until)
     with store.write() as connection:
-        newest = desk.newest_row(store, connection)
-        new = _new(desk.snooze(store, connection, found.ids, until, actor=who))
-        act = desk.act_since(store, connection, newest, new, actor=who, action=Permission.SNOOZE)
-    return Done(len(new), act)
-
-
-def _new(changes: Mapping[int, Change[Any]]) -> list[int]:
-    return [event_id for event_id, change in changes.items() if change.happened]
+        make = partial(desk.snooze, store, connection, found.ids, until, actor=who)
+        acted = desk.acted(store, connection, make, actor=who, action=Permission.SNOOZE)
+    return Done(len(acted.new), acted.act)

@@ -90,9 +90,9 @@ def _added(
 ) -> int | None:
     """The event to which a message was added because too many wait; None where it needs one of its own."""
     waiting = int(connection.execute(store.statement(_WAITING), {"lane": lane}).scalar() or 0)
-    last = connection.execute(store.statement(_LAST), {"lane": lane}).first()
-    if last is None or waiting < MOST_WAITING:
+    if waiting < MOST_WAITING:
         return None
+    last = connection.execute(store.statement(_LAST), {"lane": lane}).one()
     payload = json.loads(last.payload)
     whole = payload | {"content": joined(payload["content"], content)}
     text = encode_payload(whole, max_bytes=LARGEST_PAYLOAD, name="content")

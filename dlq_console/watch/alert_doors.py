@@ -27,7 +27,7 @@ def provider_block(rule: AlertRule, scene: Scene) -> Iterator[Sighting]:
     """Minutes for which a provider blocks an account, a kind or everybody, from its beginning to its end."""
     if scene.health.is_stale:
         raise NotKnown
-    for door, now in doors.read_eventful(scene.store):
+    for door, now in scene.doors:
         until = door.provider_until
         if until is None or until <= now or not concerns(rule, door.scope.account):
             continue
@@ -39,7 +39,7 @@ def provider_block(rule: AlertRule, scene: Scene) -> Iterator[Sighting]:
 
 def auth_failure(rule: AlertRule, scene: Scene) -> Iterator[Sighting]:
     """Accounts that wait for a person since their log-in was refused."""
-    for door, now in doors.read_eventful(scene.store):
+    for door, now in scene.doors:
         pause = door.pause
         if pause is None or pause.cause != "auth" or not concerns(rule, door.scope.account):
             continue
@@ -62,11 +62,10 @@ def _at(door: Door, value: float, *, muted: bool = False, **figures: Any) -> Sig
 
 def breaker_open(rule: AlertRule, scene: Scene) -> Iterator[Sighting]:
     """Circuits that are not closed."""
-    explained = scene.explained
-    for door, now in doors.read_eventful(scene.store):
+    for door, now in scene.doors:
         is_open = rules.effective_state(door.circuit, now) in _OPEN
         if is_open and concerns(rule, door.scope.account, door.scope.kind):
-            yield _at(door, 1, muted=explained.get(door.scope.account) in (PAUSE, PROVIDER))
+            yield _at(door, 1, muted=scene.explained.get(door.scope.account) in (PAUSE, PROVIDER))
     if rule.account == ANY and rule.kind == ANY:
         for name, value in services(scene, BREAKERS):
             if value.get("state") in _OPEN:
@@ -75,7 +74,6 @@ def breaker_open(rule: AlertRule, scene: Scene) -> Iterator[Sighting]:
 
 def breaker_openings(rule: AlertRule, scene: Scene) -> Iterator[Sighting]:
     """How often each circuit has opened in the last day; one that a probe leaves open has not opened again."""
-    explained = scene.explained
     for one in alert_figures.openings(scene.store):
         if concerns(rule, one.account, one.kind):
             yield Sighting(
@@ -83,7 +81,7 @@ def breaker_openings(rule: AlertRule, scene: Scene) -> Iterator[Sighting]:
                 account=one.account,
                 value=one.number,
                 figures={"kind": one.kind},
-                muted=explained.get(one.account) in (PAUSE, PROVIDER),
+                muted=scene.explained.get(one.account) in (PAUSE, PROVIDER),
             )
     if rule.account == ANY and rule.kind == ANY:
         for name, value in services(scene, BREAKERS):

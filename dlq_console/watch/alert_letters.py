@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from dlq_console.health.alert_values import ANY, AlertRule
 from dlq_console.redact import redact_text
@@ -48,19 +49,13 @@ def dead_letters(rule: AlertRule, scene: Scene) -> Iterator[Sighting]:
 
 def new_cause(rule: AlertRule, scene: Scene) -> Iterator[Sighting]:
     """Causes that an account never had before: told of within a day, and kept while anything is dead of them."""
-    explained = scene.explained
     for one in alert_letters.new_causes(scene.store):
         if concerns(rule, one.account, one.kind):
-            seen = Sighting(
-                subject=one.account,
-                account=one.account,
-                value=one.dead,
-                figures={"fingerprint": one.fingerprint, "reason": redact_text(one.sample)[:300]},
-                firm=one.is_new,
-                muted=explained.get(one.account) == PAUSE,
+            reason = redact_text(one.sample)[:300]
+            seen = _of_kind(
+                scene, one.account, one.kind, one.dead, fingerprint=one.fingerprint, reason=reason
             )
-            named = of_kind(seen, one.account, one.kind)
-            yield replace(named, subject=f"{named.subject}/{one.fingerprint}")
+            yield replace(seen, subject=f"{seen.subject}/{one.fingerprint}", firm=one.is_new)
 
 
 def dead_grows(rule: AlertRule, scene: Scene) -> Iterator[Sighting]:
@@ -91,17 +86,9 @@ def oldest_dead(rule: AlertRule, scene: Scene) -> Iterator[Sighting]:
 
 def dead_rate(rule: AlertRule, scene: Scene) -> Iterator[Sighting]:
     """Percent of what ended lately that died, where so many died that the rule counts them at all."""
-    explained = scene.explained
     for one in alert_letters.death_rates(scene.store, at_least=rule.at_least):
         if concerns(rule, one.account, one.kind):
-            seen = Sighting(
-                subject=one.account,
-                account=one.account,
-                value=100 * one.died / one.ended,
-                figures={"died": one.died},
-                muted=explained.get(one.account) == PAUSE,
-            )
-            yield of_kind(seen, one.account, one.kind)
+            yield _of_kind(scene, one.account, one.kind, 100 * one.died / one.ended, died=one.died)
 
 
 def in_doubt(rule: AlertRule, scene: Scene) -> Iterator[Sighting]:
@@ -149,12 +136,16 @@ def _sums(rule: AlertRule, parts: Iterable[tuple[str, str | None, int]]) -> Iter
 
 
 def _kinds(rule: AlertRule, scene: Scene, counted: Iterable[Dead]) -> Iterator[Sighting]:
-    explained = scene.explained
     for one in counted:
         if concerns(rule, one.account, one.kind):
-            muted = explained.get(one.account) == PAUSE
-            seen = Sighting(subject=one.account, account=one.account, value=one.number, muted=muted)
-            yield of_kind(seen, one.account, one.kind)
+            yield _of_kind(scene, one.account, one.kind, one.number)
+
+
+def _of_kind(scene: Scene, account: str, kind: str, value: float, **figures: Any) -> Sighting:
+    """Something found in one kind of an account, of which nobody is told while a person keeps the account closed."""
+    muted = scene.explained.get(account) == PAUSE
+    seen = Sighting(subject=account, account=account, value=value, figures=figures, muted=muted)
+    return of_kind(seen, account, kind)
 
 
 # Lanes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -13,8 +14,9 @@ from dlq_console.health.alert_values import ANY, AlertRule
 from dlq_console.health.values import AccountHealth, Health, Word
 from dlq_console.health.working_hours import WorkingHours
 from dlq_console.resilience import SharedState
-from dlq_console.store import snapshots
+from dlq_console.store import doors, snapshots
 from dlq_console.store.alerts import Sighting
+from dlq_console.store.doors import Door
 from dlq_console.store.scope_names import method_name
 from dlq_console.store.store import Store
 
@@ -28,9 +30,9 @@ class NotKnown(Exception):
     """What the rule asks for could not be read, so it finds nothing more and ends nothing."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scene:
-    """What one look has before it."""
+    """What one look has before it; what several rules ask for is read once."""
 
     store: Store
     state: SharedState
@@ -53,7 +55,12 @@ class Scene:
             raise NotKnown
         return self.health.as_of
 
-    @property
+    @cached_property
+    def doors(self) -> list[tuple[Door, float]]:
+        """Doors that anything has happened to, with the database's time in seconds since 1970."""
+        return doors.read_eventful(self.store)
+
+    @cached_property
     def explained(self) -> Mapping[str | None, str]:
         """Accounts of which a closed door explains that things stand still, with what keeps it closed."""
         return {one.account: one.closing.cause for one in self.health.accounts if one.closing}

@@ -147,12 +147,8 @@ class _Teller:
             "num": number,
             "name": self._rule.name,
         }
-        lines = list(titles)
-        if number > len(titles):
-            lines.append(speak.gettext("And %(num)d more.") % {"num": number - len(titles)})
-        public = self._settings.public_url
-        address = f"{public.rstrip('/')}/alerts" if public else ""
-        lines += [address] if address else []
+        address = self._address("/alerts")
+        lines = [*self._first_of(titles, number), *([address] if address else [])]
         return {
             **{name: value for name, value in before.items() if name not in _OF_ONE},
             "state": alerts.SEVERAL,
@@ -207,16 +203,13 @@ class _Teller:
             "num": number,
             "name": self._rule.name,
         }
-        lines = [self._what(one) for one in tellings[:NAMED]]
-        if number > NAMED:
-            lines.append(speak.gettext("And %(num)d more.") % {"num": number - NAMED})
+        lines = self._first_of([self._what(one) for one in tellings[:NAMED]], number)
         subjects = [one.notice.subject for one in tellings][:_LISTED]
         return self._content(tellings[0], what, lines, "/alerts") | {"subjects": subjects}
 
     def _content(self, telling: Telling, what: str, lines: list[str], path: str) -> dict[str, Any]:
         rule, one = self._rule, telling.notice
-        public = self._settings.public_url
-        address = f"{public.rstrip('/')}{path}" if public else ""
+        address = self._address(path)
         if address:
             lines.append(address)
         return {
@@ -231,6 +224,17 @@ class _Teller:
             "number": telling.number,
             "key": f"alert-{one.id}-{telling.number}",
         }
+
+    def _first_of(self, named: list[str], number: int) -> list[str]:
+        """The first lines of so many, and how many there are besides."""
+        if number <= len(named):
+            return named
+        return [*named, self._speak.gettext("And %(num)d more.") % {"num": number - len(named)}]
+
+    def _address(self, path: str) -> str:
+        """Of a page of the console; empty where it is not known how that is reached."""
+        public = self._settings.public_url
+        return f"{public.rstrip('/')}{path}" if public else ""
 
     def _time(self, moment: datetime) -> str:
         return f"{moment.astimezone(self._settings.zone):%Y-%m-%d %H:%M %Z}"

@@ -7,7 +7,7 @@ The functions that write take the transaction of their caller and write their au
 from dlq_console.store.desk.groups import assign_group, group_marks, set_playbook
 from dlq_console.store.desk.putting_back import put_back
 from dlq_console.store.desk.reading import account_of, accounts_of, assignable, marks, notes, sees_account
-from dlq_console.store.desk.taking_back import Act, act_since, changes_of, newest_row
+from dlq_console.store.desk.taking_back import Act, Acted, acted, changes_of
 from dlq_console.store.desk.values import (
     MAX_NOTE,
     MAX_TAG,
@@ -39,6 +39,7 @@ __all__ = [
     "NO_GROUP_MARKS",
     "NO_MARKS",
     "Act",
+    "Acted",
     "Assignment",
     "Change",
     "GroupMarks",
@@ -46,7 +47,7 @@ __all__ = [
     "Note",
     "account_of",
     "accounts_of",
-    "act_since",
+    "acted",
     "add_note",
     "assign",
     "assign_group",
@@ -58,7 +59,6 @@ __all__ = [
     "group_marks",
     "held_by",
     "marks",
-    "newest_row",
     "notes",
     "put_back",
     "read_assignment",

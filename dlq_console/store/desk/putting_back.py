@@ -12,7 +12,7 @@ from dlq_console.clock import utc_now
 from dlq_console.errors import PayloadRefused
 from dlq_console.store.desk.reading import accounts_of
 from dlq_console.store.desk.taking_back import unchanged
-from dlq_console.store.desk.values import Assignment, Change, read_assignment
+from dlq_console.store.desk.values import Assignment, Change, read_assignment, read_tags
 from dlq_console.store.desk.writing import assign, change_tags, snooze
 from dlq_console.store.people.roles import Permission
 from dlq_console.store.store import Store
@@ -64,7 +64,7 @@ def _tags(
 ) -> int:
     done = 0
     for text, event_ids in _together(before):
-        tags = text.split(", ") if text else ()
+        tags = read_tags(text)
         done += len(change_tags(store, connection, event_ids, add=tags, remove=None, actor=actor))
     return done
 

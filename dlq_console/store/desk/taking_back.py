@@ -5,12 +5,13 @@ They say for each event what was there before and after, and nobody changes them
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection
 
-from dlq_console.store.desk.values import Change, write_assignment, write_time
+from dlq_console.store.desk.values import Change, write_assignment, write_tags, write_time
 from dlq_console.store.desk.writing import standing, tags_of
 from dlq_console.store.people.roles import Permission
 from dlq_console.store.queries.routes import prepared
@@ -36,20 +37,31 @@ class Act:
     last: int
 
 
-def newest_row(store: Store, connection: Connection) -> int:
-    """The last row of the audit before an act; whatever the act writes has a larger id."""
-    return int(connection.execute(store.statement(NEWEST)).scalar_one())
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """For which events an act was new, and what it wrote about that; None where it changed nothing."""
+
+    new: tuple[int, ...]
+    act: Act | None
 
 
-def act_since(
-    store: Store, connection: Connection, newest: int, event_ids: Sequence[int], *, actor: str, action: str
-) -> Act | None:
-    """What an act in this transaction has written since `newest_row`; None where it changed nothing."""
-    if not event_ids:
-        return None
-    parameters = {"newest": newest, "event_ids": list(event_ids), "actor": actor, "action": action}
+def acted(
+    store: Store,
+    connection: Connection,
+    make: Callable[[], Mapping[int, Change[Any]]],
+    *,
+    actor: str,
+    action: str,
+) -> Acted:
+    """Change desks in the transaction of `connection`, and find the rows of the audit that tell of it."""
+    newest = int(connection.execute(store.statement(NEWEST)).scalar_one())
+    new = tuple(event_id for event_id, change in make().items() if change.happened)
+    if not new:
+        return Acted((), None)
+    # Whatever the act has written has a larger id than what was there.
+    parameters = {"newest": newest, "event_ids": list(new), "actor": actor, "action": action}
     row = connection.execute(prepared(store, SPAN, parameters), parameters).one()
-    return None if row.first is None else Act(row.first, row.last)
+    return Acted(new, None if row.first is None else Act(row.first, row.last))
 
 
 def changes_of(
@@ -70,7 +82,7 @@ def unchanged(
     now: dict[int, str | None]
     if action == Permission.TAG:
         tags = tags_of(store, connection, event_ids)
-        now = {event_id: ", ".join(sorted(those)) or None for event_id, those in tags.items()}
+        now = {event_id: write_tags(those) or None for event_id, those in tags.items()}
     else:
         marks = standing(store, connection, event_ids)
         now = {

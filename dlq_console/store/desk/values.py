@@ -19,7 +19,7 @@ MAX_TAGS = 20
 MAX_NOTE = 4_000
 
 Value = TypeVar("Value")
-_DUE = " due "
+_DUE, _BETWEEN = " due ", ", "
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +137,16 @@ def write_assignment(assignment: Assignment) -> str | None:
         return None
     due = write_time(assignment.due_at)
     return assignment.assignee + (f"{_DUE}{due}" if due else "")
+
+
+def write_tags(tags: Iterable[str]) -> str:
+    """Tags in one line, in order."""
+    return _BETWEEN.join(sorted(tags))
+
+
+def read_tags(text: str | None) -> tuple[str, ...]:
+    """The inverse of `write_tags`; tags hold no commas."""
+    return tuple(text.split(_BETWEEN)) if text else ()
 
 
 def read_assignment(text: str | None) -> Assignment:

@@ -20,6 +20,7 @@ from dlq_console.store.desk.values import (
     too_many_tags,
     unknown_person,
     write_assignment,
+    write_tags,
     write_time,
 )
 from dlq_console.store.events import read_time
@@ -135,7 +136,7 @@ def change_tags(
             raise too_many_tags()
         changes[event_id] = Change(tuple(sorted(tags)), tuple(sorted(after)))
     _write_tags(store, connection, changes)
-    texts = {key: Change(", ".join(one.before), ", ".join(one.after)) for key, one in changes.items()}
+    texts = {key: Change(write_tags(one.before), write_tags(one.after)) for key, one in changes.items()}
     _record(store, connection, actor, Permission.TAG, _moved(changes), texts, told)
     return changes
 
