@@ -78,6 +78,11 @@ def to_microseconds(moment: datetime) -> int:
     return (moment - EPOCH) // timedelta(microseconds=1)
 
 
+def from_seconds(seconds: float | None) -> datetime | None:
+    """The moment of seconds since 1970, in UTC; None for None."""
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
 def from_microseconds(value: int) -> datetime:
     """The inverse of `to_microseconds`."""
     return EPOCH + timedelta(microseconds=value)

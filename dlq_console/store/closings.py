@@ -7,10 +7,10 @@ locked by whoever changes it, so no two write about the same closing at once.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from sqlalchemy import Connection
 
+from dlq_console.store.clock import from_seconds
 from dlq_console.store.scope_names import Scope
 from dlq_console.store.store import Store
 
@@ -57,7 +57,7 @@ def note(
         return
     moved = before is not None and before.cause == after.cause
     if not (moved and _move(store, connection, scope, after, after.until, now)):
-        values = _values(scope, after, after.until) | {"began_at": _time(after.since)}
+        values = _values(scope, after, after.until) | {"began_at": from_seconds(after.since)}
         connection.execute(store.statement(BEGIN), values)
 
 
@@ -70,7 +70,7 @@ def forget(store: Store) -> int:
 def _move(
     store: Store, connection: Connection, scope: Scope, held: Held, until: float | None, now: float
 ) -> bool:
-    values = _values(scope, held, until) | {"now_at": _time(now)}
+    values = _values(scope, held, until) | {"now_at": from_seconds(now)}
     return connection.execute(store.statement(MOVE), values).rowcount > 0
 
 
@@ -79,10 +79,6 @@ def _values(scope: Scope, held: Held, until: float | None) -> dict[str, object]:
         "type": scope.type,
         "name": scope.name,
         "cause": held.cause,
-        "until_at": _time(until),
+        "until_at": from_seconds(until),
         "reason": held.reason,
     }
-
-
-def _time(seconds: float | None) -> datetime | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)

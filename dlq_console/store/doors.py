@@ -21,6 +21,7 @@ from dlq_console.resilience.breaker.record import BLANK, Position
 from dlq_console.resilience.pacing import Pace
 from dlq_console.store import closings
 from dlq_console.store import present as moment
+from dlq_console.store.clock import from_seconds
 from dlq_console.store.closings import Held
 from dlq_console.store.events import read_time
 from dlq_console.store.scope_names import Scope
@@ -357,7 +358,7 @@ def _transition(scope: Scope, moved: Any) -> dict[str, Any]:
         "type": scope.type,
         "name": scope.name,
         "generation": moved.generation,
-        "moved_at": _time(moved.at),
+        "moved_at": from_seconds(moved.at),
         "before": moved.before,
         "after": moved.after,
         "why": moved.why,
@@ -374,23 +375,19 @@ def _values(door: Door, now: float) -> dict[str, Any]:
     return _key(door.scope) | {
         "guarded": mark(door, now),
         "watched": int(is_watched(door)),
-        "closed_until": _time(door.closed_until),
-        "since_at": _time(door.closed_since),
-        "provider_until": _time(door.provider_until),
+        "closed_until": from_seconds(door.closed_until),
+        "since_at": from_seconds(door.closed_since),
+        "provider_until": from_seconds(door.provider_until),
         "provider_reason": door.provider_reason,
         "circuit": None if door.circuit == BLANK else BREAKERS.encode(door.circuit),
-        "paused_at": pause and _time(pause.since),
-        "paused_until": pause and _time(pause.until),
+        "paused_at": pause and from_seconds(pause.since),
+        "paused_until": pause and from_seconds(pause.until),
         "paused_by": pause and pause.by,
         "pause_note": pause and pause.note,
         "pause_cause": pause and pause.cause,
         "pace": pacing.encode(door.pace) if door.limited else None,
-        "paced_until": _time(door.paced_until),
+        "paced_until": from_seconds(door.paced_until),
     }
-
-
-def _time(seconds: float | None) -> datetime | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
 
 
 def _seconds(value: Any) -> float | None:

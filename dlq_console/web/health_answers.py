@@ -9,7 +9,7 @@ from flask_babel import gettext, ngettext
 
 from dlq_console.health import ends
 from dlq_console.health.values import AccountHealth, Word
-from dlq_console.store.queries import Count
+from dlq_console.store.queries import added_up
 from dlq_console.web import display, health_words
 from dlq_console.web.health_seen import Seen
 
@@ -71,7 +71,7 @@ def one_account(account: AccountHealth, seen: Seen) -> str:
 def _on_time(accounts: Sequence[AccountHealth]) -> str:
     if any(one.word is Word.UNKNOWN for one in accounts):
         return gettext("Whether anything waits longer than it should is not known.")
-    dead = _sum([health_words.capped(one, "dead") for one in accounts])
+    dead = added_up(health_words.capped(one, "dead") for one in accounts)
     if not dead.number:
         return gettext("On time: nothing waits longer than it should.")
     return ngettext(
@@ -84,7 +84,7 @@ def _on_time(accounts: Sequence[AccountHealth]) -> str:
 
 def _behind(late: Sequence[AccountHealth], as_of: datetime) -> str:
     shown = display.current()
-    total = _sum([health_words.waiting(one) for one in late])
+    total = added_up(health_words.waiting(one) for one in late)
     most = max(late, key=lambda one: one.counts.waiting)
     if len(late) == 1:
         told = ngettext(
@@ -119,10 +119,6 @@ def _until(waiting: Sequence[AccountHealth], as_of: datetime) -> str:
     if not told:
         return "."
     return f"; {told}." if len(known) == 1 else f"; {account.account}: {told}."
-
-
-def _sum(counts: Sequence[Count]) -> Count:
-    return Count(sum(one.number for one in counts), any(one.capped for one in counts))
 
 
 def _worst(account: AccountHealth, late: Sequence[AccountHealth], as_of: datetime) -> str:

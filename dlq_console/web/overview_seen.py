@@ -14,7 +14,7 @@ from flask_babel import gettext, ngettext
 from dlq_console.errors import StoreUnavailable
 from dlq_console.health.values import AccountHealth, Why
 from dlq_console.store import queries
-from dlq_console.store.queries import AccountFigures, Count, Overview
+from dlq_console.store.queries import AccountFigures, Overview
 from dlq_console.web import health_words, pulse, words
 from dlq_console.web.auth import person
 from dlq_console.web.health_seen import look
@@ -33,9 +33,9 @@ def figures() -> Overview:
     ordered = sorted(known, key=lambda one: (-one.dead.number, one.account))
     return replace(
         view,
-        due=_sum([one.due for one in ordered]),
-        failed=_sum([one.failed for one in ordered]),
-        running=_sum([one.running for one in ordered]),
+        due=queries.added_up(one.due for one in ordered),
+        failed=queries.added_up(one.failed for one in ordered),
+        running=queries.added_up(one.running for one in ordered),
         oldest_due=min((one.oldest_due for one in ordered if one.oldest_due), default=None),
         accounts=tuple(ordered),
     )
@@ -78,7 +78,3 @@ def _figures(one: AccountHealth) -> AccountFigures:
         running=health_words.capped(one, "running"),
         oldest_due=one.counts.oldest_due_at,
     )
-
-
-def _sum(counts: list[Count]) -> Count:
-    return Count(sum(one.number for one in counts), any(one.capped for one in counts))

@@ -150,10 +150,8 @@ def number_of(store: Store, selection: Selection) -> int:
 def _facts(store: Store, connection: Connection, selection: Selection, asked: Asked, *, exact: bool) -> Facts:
     too_old, values = _too_old(asked.kinds)
     columns = _COLUMNS.format(too_old=too_old)
-    if exact:
-        found = walk(store, connection, selection, columns, EVERYTHING, to_the_end=True)
-    else:
-        found = walk(store, connection, selection, columns, LOOK)
+    reach = EVERYTHING if exact else LOOK
+    found = walk(store, connection, selection, columns, reach, to_the_end=exact)
     if found is None:
         return NOTHING
     found = replace(found, parameters=found.parameters | values)

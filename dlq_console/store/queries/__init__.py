@@ -6,7 +6,7 @@ the asking person may see: None for all, else a tuple; an event of any other acc
 
 from dlq_console.store.lanes import Lane, lane
 from dlq_console.store.prechecks import Precheck, last_precheck
-from dlq_console.store.queries.counts import CAP, Count, count
+from dlq_console.store.queries.counts import CAP, Count, added_up, count
 from dlq_console.store.queries.dead_letters import TOTAL_CAP, Cause, DeadLetters, dead_letters
 from dlq_console.store.queries.doors import (
     CircuitChange,
@@ -75,6 +75,7 @@ __all__ = [
     "Precheck",
     "Recorded",
     "RecordedFailure",
+    "added_up",
     "attempts",
     "audit",
     "behind",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,12 @@ class Count:
 
 
 ZERO = Count()
+
+
+def added_up(counts: Iterable[Count]) -> Count:
+    """All of them together; capped where one of them is."""
+    counts = tuple(counts)
+    return Count(sum(one.number for one in counts), any(one.capped for one in counts))
 
 
 def count(store: Store, flt: EventFilter, *, accounts: Accounts = None, cap: int = CAP) -> Count:

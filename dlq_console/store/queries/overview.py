@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ from dlq_console.store.events import read_time
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.internal import NOT_INTERNAL, OWN_ACCOUNT
 from dlq_console.store.presence import DEAD_AFTER
-from dlq_console.store.queries.counts import CAP, Count, count_sql, read_count
+from dlq_console.store.queries.counts import CAP, Count, added_up, count_sql, read_count
 from dlq_console.store.queries.distinct import distinct_sql
 from dlq_console.store.queries.routes import ANY, Accounts, Route, prepared, route_for
 from dlq_console.store.states import Status
@@ -157,9 +157,9 @@ def overview(store: Store, *, accounts: Accounts = None, parts: bool = True) -> 
     return Overview(
         at=at,
         dead=read_count(totals),
-        due=_sum(part.due for part in found),
-        failed=_sum(part.failed for part in found),
-        running=_sum(part.running for part in found),
+        due=added_up(part.due for part in found),
+        failed=added_up(part.failed for part in found),
+        running=added_up(part.running for part in found),
         oldest_due=min((part.oldest_due for part in found if part.oldest_due), default=None),
         done_last_hour=Count(min(totals.done, CAP), totals.ended > CAP),
         workers=totals.workers,
@@ -183,8 +183,3 @@ def _account(row: Row[Any]) -> AccountFigures:
 
 def _part(number: int) -> Count:
     return Count(min(number, PART_CAP), number > PART_CAP)
-
-
-def _sum(counts: Iterable[Count]) -> Count:
-    counts = tuple(counts)
-    return Count(sum(count.number for count in counts), any(count.capped for count in counts))
