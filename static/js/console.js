@@ -4,7 +4,6 @@
 
 (() => {
   const problem = document.getElementById("problem");
-  const news = document.getElementById("news");
   // Milliseconds and pixels between the clicks of one double click.
   const AGAIN = 700;
   const NEAR = 16;
@@ -64,7 +63,7 @@
     if (!document.hidden) document.querySelectorAll("[data-follows]").forEach((one) => htmx.trigger(one, "look"));
   });
 
-  document.addEventListener("announce", ({ detail }) => news.replaceChildren(detail.text));
+  document.addEventListener("announce", ({ detail }) => document.getElementById("news").replaceChildren(detail.text));
 
   // A button that names its address for those without script need not name it twice.
   document.addEventListener("htmx:configRequest", ({ detail }) => {
@@ -133,7 +132,7 @@
   // A second click where the first one was means the same: what stands there by now may do the opposite.
 
   let last = { at: -AGAIN };
-  const press = (event) => {
+  document.addEventListener("click", (event) => {
     // A key has no place.
     if (!event.detail || !event.target.closest("button")) return;
     const { timeStamp: at, clientX: x, clientY: y } = event;
@@ -142,8 +141,7 @@
     if (!isAgain) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-  };
-  document.addEventListener("click", press, true);
+  }, true);
 
   // A page from the browser's memory may show what is over, to somebody who has logged out.
   window.addEventListener("pageshow", ({ persisted }) => persisted && window.location.reload());

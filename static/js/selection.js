@@ -89,5 +89,8 @@
   // The page after an act says which selection is done with.
   if (person) keep(document.querySelector("[data-picked-over]")?.dataset.pickedOver, []);
   document.addEventListener("htmx:afterSettle", show);
+  // What was ticked before this script had come counts like everything else.
+  const early = document.querySelectorAll('#pick-page:checked, [form="pick"]:checked');
   show();
+  early.forEach((box) => box.checked || box.click());
 })();

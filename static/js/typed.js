@@ -40,8 +40,7 @@
       // Of several forms of a kind nobody could say which one it was.
       if (!field || another) continue;
       field.value = value;
-      const sheet = field.closest("details");
-      if (sheet) sheet.open = true;
+      field.closest("details")?.setAttribute("open", "");
     }
   }
 

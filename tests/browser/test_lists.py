@@ -96,6 +96,8 @@ def _log_in(page: Page, name: str) -> None:
     page.locator("#name").fill(name)
     page.locator("#password").fill(PASSWORD)
     page.locator("#password").press("Enter")
+    page.wait_for_url("**/dead-letters*")
+    page.wait_for_load_state()  # with its scripts, which say what is selected
 
 
 def test_a_selection_is_there_again_after_a_look_at_what_would_be_done(
@@ -182,6 +184,29 @@ def test_a_selection_belongs_to_whoever_made_it(site: Site, open_page: OpenPage)
     page.get_by_role("button", name="Log out").click()
     page.goto("/dead-letters")
     expect(row).not_to_be_checked()
+
+
+@pytest.mark.parametrize("box", ["#row-1 input", "#pick-page"])
+def test_what_is_ticked_before_the_scripts_have_come_stays_ticked(
+    site: Site, open_page: OpenPage, box: str
+) -> None:
+    assert site.desk.dead("1") == 1
+    page = open_page("/dead-letters")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/js/selection.js", hold)
+    page.reload(wait_until="commit")
+    page.locator(box).check()
+    page.unroute("**/js/selection.js", hold)
+    assert held
+    held[0].continue_()
+    expect(page.locator(box)).to_be_checked()
+    expect(page.locator("#picked")).to_have_text("1 selected")
+    page.reload()
+    expect(page.locator("#row-1 input")).to_be_checked()
 
 
 def test_no_more_rows_can_be_selected_than_may_be_sent(site: Site, open_page: OpenPage) -> None:
