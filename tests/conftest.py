@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -40,15 +42,45 @@ TEMPLATE_DATABASE = "migrated_template"
 PRESENT_TIME = re.compile(r"\d\d:\d\d:\d\d\.\d{3}(?!000)\d{3}")
 
 
+#: Thousands of databases are made and thrown away; copying their files on a disk takes ten times as long as in memory.
+MEMORY = Path("/dev/shm")
+#: What all that tests keep at one time needs, with much to spare (bytes).
+ROOM = 6_000_000_000
+
+
 def _clean_environment() -> None:
     for name in list(os.environ):
         if name.startswith(FOREIGN_PREFIXES) or name.lower() in FOREIGN_NAMES:
             del os.environ[name]
     os.environ.update({"TZ": LOCAL_ZONE, "LC_ALL": "C.UTF-8"})
     time.tzset()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell tells what it starts in the background to ignore Ctrl-C, and every child would inherit that.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _work_in_memory() -> None:
+    """Let temporary files be made in memory where there is enough of it and programs may run there."""
+    if "TMPDIR" in os.environ or not MEMORY.is_dir():
+        return
+    told = os.statvfs(MEMORY)
+    if told.f_bavail * told.f_frsize >= ROOM and not told.f_flag & os.ST_NOEXEC:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 
 _clean_environment()
+_work_in_memory()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of the browser tests, which only this file may add."""
+    parser.addoption(
+        "--slow-line",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="let scripts, and the answers to them, come so much later to the browser",
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

