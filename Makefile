@@ -10,7 +10,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
 
-# More arguments for the programs below: `make test PYTEST_ARGS="tests/store -x"`, `make demo DEMO_ARGS="--port 9000"`,
+# More arguments for the programs below: `make test PYTEST_ARGS="tests/store -x"` (or `"tests/browser --slow-line 0.4"`), `make demo DEMO_ARGS="--port 9000"`,
 # `make chaos CHAOS_ARGS="--seed 7 --setup postgres-celery"`.
 PYTEST_ARGS ?=
 # Three at a time, because tests wait as often as they compute; each with servers of its own. A file stays with one, because

@@ -15,7 +15,7 @@ from dlq_console.store.filters import EventFilter, FilterError
 from dlq_console.store.kinds import PublishedKind
 from dlq_console.store.queries import Count, DeadLetters
 from dlq_console.store.queries.few import FEW_LIMIT, is_found_by_index
-from dlq_console.store.queries.routes import PAYLOAD_SCAN_LIMIT, SCAN_LIMIT
+from dlq_console.store.queries.routes import PAYLOAD_SCAN_LIMIT, SCAN_LIMIT, TEXT_SCAN_LIMIT
 from dlq_console.store.queries.texts import has_text_index
 from dlq_console.store.store import Store
 from tests.store.filling import dead, fill, put
@@ -314,10 +314,10 @@ def test_a_text_without_three_letters_in_a_row_is_looked_for_row_by_row(indexed:
 
 
 def test_a_text_that_many_errors_hold_is_counted_among_the_newest(indexed: Store) -> None:
-    dead(indexed, SCAN_LIMIT + 10)
+    dead(indexed, TEXT_SCAN_LIMIT + 10)
     page = queries.dead_letters(indexed, asked(q="registered"))
     assert len(page.page.items) == 50
-    assert page.count == Count(SCAN_LIMIT, capped=True)
+    assert page.count == Count(TEXT_SCAN_LIMIT, capped=True)
 
 
 def test_without_the_index_a_rare_text_can_be_looked_for_on_and_on(sqlite_url: str) -> None:

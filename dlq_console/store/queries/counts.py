@@ -16,7 +16,7 @@ from dlq_console.store.store import Store
 #: Largest exact count.
 CAP = 10_000
 #: Matches among the rows of one walk. With 300,000 dead events and so large a share of them, an index yields about CAP rows.
-THIN = 150
+THIN = 100
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,8 @@ from dlq_console.store.store import Store
 SCAN_LIMIT = 5_000
 #: The same where their payloads are read, each of which may be large.
 PAYLOAD_SCAN_LIMIT = 1_000
+#: The same for a text that has an index: enough to tell frequent texts, of which so many are counted, from rare ones.
+TEXT_SCAN_LIMIT = 3_000
 #: Walks that are merged into one list; where there would be more, the values become a check.
 MAX_BRANCHES = 12
 
@@ -319,6 +321,7 @@ def _text(draft: _Draft, flt: EventFilter, store: Store, statuses: tuple[Status,
     condition = "last_error ILIKE :text ESCAPE '!'"
     indexed = statuses == (Status.DEAD,) and few.is_found_by_index(flt.q) and not flt.entity
     if indexed and has_text_index(store):
+        draft.reach = min(draft.reach, TEXT_SCAN_LIMIT)
         return few.dead_with_text(condition)
     draft.checks.append(condition)
     return None
