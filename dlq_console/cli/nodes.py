@@ -33,14 +33,15 @@ def list_nodes(as_json: bool) -> None:
 
 @nodes.command("decide")
 @click.argument("key")
-@click.option(
-    "--applied/--not-applied",
-    "applied",
-    default=None,
-    help="The effect is there, and the call is not made again; or it is not, and the call may be made again.",
-)
+@click.option("--applied", is_flag=True, help="The effect is there, and the call is not made again.")
+@click.option("--not-applied", is_flag=True, help="The effect is not there, and the call may be made again.")
 @click.option("--note", help="Why; kept in the audit.")
 @click.option("--node", metavar="NAME", help="Its node, where calls of several nodes have the same key.")
+@click.option(
+    "--doubt",
+    metavar="ID",
+    help="Only this doubt, as `nodes list --json` shows it; no later one about the call.",
+)
 @click.option(
     "--result",
     "result_text",
@@ -49,10 +50,19 @@ def list_nodes(as_json: bool) -> None:
 )
 @as_json
 def decide_node(
-    key: str, applied: bool | None, note: str | None, node: str | None, result_text: str | None, as_json: bool
+    key: str,
+    applied: bool,
+    not_applied: bool,
+    note: str | None,
+    node: str | None,
+    doubt: str | None,
+    result_text: str | None,
+    as_json: bool,
 ) -> None:
     """Say whether the call KEY had its effect; look at the other side first."""
-    if applied is None:
+    if applied and not_applied:
+        raise click.UsageError("Say --applied or --not-applied, not both.")
+    if not applied and not not_applied:
         raise click.UsageError("Say --applied or --not-applied: look at the other side first.")
     result = None if result_text is None else decode_payload(result_text, name="result")
     with open_hub() as hub:
@@ -65,6 +75,7 @@ def decide_node(
             node=node,
             note=note,
             result=result,
+            doubt=doubt,
         )
     after = "it is not made again" if applied else "it may be made again"
     click.echo(to_text(done) if as_json else f"{done['node']} ({done['about'] or key}): {after}.")

@@ -13,6 +13,7 @@ from typing import Any
 from celery.signals import before_task_publish, task_postrun, task_prerun
 
 from dlq_console.resilience import budget
+from dlq_console.resilience.checks import is_number
 
 #: Headers of a message: the seconds it had when it was sent, and when that was (seconds since 1970, sender's clock).
 SECONDS, SENT_AT = "dlq_budget", "dlq_budget_sent_at"
@@ -31,10 +32,11 @@ def received(seconds: Any, sent_at: Any, now: float) -> float | None:
     """Seconds that are left of what a message had; None when it had none.
 
     Clocks of two hosts may differ: a message from the future has waited no time, and no wait makes a budget longer.
+    One from a moment that is none, such as an endless number, counts as from the future.
     """
     if not isinstance(seconds, str) or not isinstance(sent_at, (int, float)) or isinstance(sent_at, bool):
         return None
-    waited = now - sent_at
+    waited = now - sent_at if is_number(sent_at) else 0.0
     return max(0.0, budget.read_header(seconds) - (waited if waited > 0 else 0.0))
 
 

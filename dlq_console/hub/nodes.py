@@ -12,6 +12,7 @@ from dlq_console.hub.actions import clean_actor, clean_note
 from dlq_console.hub.door_figures import moment
 from dlq_console.resilience import SharedState
 from dlq_console.resilience.idempotency import undecided
+from dlq_console.resilience.idempotency.rules import in_doubt
 from dlq_console.resilience.idempotency.undecided import OPEN_CALLS, OpenCall, Undecided
 from dlq_console.store import acts
 from dlq_console.store.canonical import encode_payload
@@ -40,6 +41,7 @@ def decide(
     node: str | None = None,
     note: str | None = None,
     result: object = None,
+    doubt: str | None = None,
 ) -> dict[str, Any]:
     """Say whether a call of unknown outcome had its effect; what is told is what was decided about which call.
 
@@ -52,10 +54,12 @@ def decide(
         node: its name, where calls of two nodes have the same key.
         note: why.
         result: of a call that was applied, for whoever makes it again.
+        doubt: the one that is decided, as the list shows it; None: the one that stands now.
 
     Raises:
         EventNotFound: no such call waits for a decision.
-        ActionNotAllowed: it was decided or has ended meanwhile, or its process still shows signs of life.
+        ActionNotAllowed: it was decided or has ended meanwhile, its process still shows signs of life, or it was made
+            again since and left another doubt.
         PayloadRefused: an argument is no such thing.
         StoreUnavailable: the shared state is away.
     """
@@ -64,7 +68,9 @@ def decide(
         raise PayloadRefused("result: a call that was not applied has none.")
     text = encode_payload(result, max_bytes=undecided.LARGEST_RESULT, name="result") if applied else None
     call = _called(state, key, node)
-    if not undecided.decide(state, call.record, applied=applied, actor=who, result=text, ttl=call.ttl):
+    if not undecided.decide(
+        state, call.record, applied=applied, actor=who, result=text, ttl=call.ttl, doubt=doubt
+    ):
         raise _refusal(state, call)
     outcome = "applied" if applied else "not_applied"
     _record(store, who, call, why, outcome)
@@ -86,10 +92,13 @@ def _called(state: SharedState, key: str, node: str | None) -> OpenCall:
 
 
 def _refusal(state: SharedState, call: OpenCall) -> ActionNotAllowed:
-    claim, _ = undecided.read_claim(state, call.record)
+    claim, now = undecided.read_claim(state, call.record)
     status = "forgotten" if claim is None else str(claim.status)
+    why = f"is {status}: there is nothing to decide about it."
+    if claim is not None and in_doubt(claim, now):
+        why = "was decided and made again meanwhile, and is in doubt anew: look at the other side once more."
     return ActionNotAllowed(
-        f"The call {call.key} of {call.node} is {status}: there is nothing to decide about it.",
+        f"The call {call.key} of {call.node} {why}",
         status=status,
         action="decide_node",
     )
@@ -118,4 +127,5 @@ def _plain(doubt: Undecided) -> dict[str, Any]:
         "error": doubt.error,
         "by": doubt.by,
         "since": moment(doubt.since),
+        "doubt": doubt.doubt,
     }

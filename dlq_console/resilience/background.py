@@ -38,11 +38,13 @@ class Background:
         self._stopping = False
         self._jobs: set[Job] = set()
         self._failing: set[Job] = set()
+        self._failures: set[type[Exception]] = set()
 
     @property
     def is_running(self) -> bool:
         """Whether the thread lives."""
-        return self._thread is not None
+        thread = self._thread
+        return thread is not None and thread.is_alive()
 
     @property
     def is_stopping(self) -> bool:
@@ -57,17 +59,17 @@ class Background:
 
     def start(self) -> None:
         """See to it that the thread lives."""
-        if self._thread is not None:
+        if self.is_running:
             return
         with self._lock:
-            if self._thread is None:
+            if not self.is_running:
                 self._thread = threading.Thread(target=self._run, name="dlq-console-link", daemon=True)
                 self._thread.start()
 
     def stop(self) -> None:
         """End the thread after one more round of the jobs; the next use begins it again."""
         thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
+        if thread is not None and thread.is_alive() and thread is not threading.current_thread():
             self._stopping = True
             self._wake.set()
             thread.join(STOP_WITHIN)
@@ -79,11 +81,25 @@ class Background:
             stopping = self._stopping
             busy = self._do_jobs()
             if not stopping:
-                busy |= self._look()
+                busy |= self._looked()
             with self._lock:
                 if stopping or not (busy or self._jobs):
                     self._thread, self._stopping = None, False
                     return
+
+    def _looked(self) -> bool:
+        """Look; whether that is still needed. A kind of failure is told once, until looking works again."""
+        try:
+            needed = self._look()
+        except Exception as error:
+            if type(error) not in self._failures:
+                self._failures.add(type(error))
+                logger.exception(
+                    "The resilience library could not look at its shared state; it will try again."
+                )
+            return True
+        self._failures.clear()
+        return needed
 
     def _do_jobs(self) -> bool:
         with self._lock:

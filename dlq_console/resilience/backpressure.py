@@ -13,9 +13,9 @@ from functools import partial
 from typing import Any
 
 from dlq_console.clock import monotonic
-from dlq_console.errors import PayloadRefused, StoreUnavailable
+from dlq_console.errors import ConfigurationError, PayloadRefused, StoreUnavailable
 from dlq_console.resilience import checks, queue_rules
-from dlq_console.resilience.calls import off_the_loop
+from dlq_console.resilience.calls import is_async, no_awaitable, off_the_loop
 from dlq_console.resilience.link import link_to
 from dlq_console.resilience.queue_rules import QUEUES, Pushed
 from dlq_console.resilience.spelling import digest, spelled
@@ -53,6 +53,7 @@ class QueueGuard:
         max_size: items it holds at most, those under way included.
         warn_at: share of it from which there are warnings.
         on_full: makes the dead letter (reason `queue_full`) of an item that is refused; called before anybody is told.
+            May be async for `asafe_enqueue`.
 
     Raises:
         ConfigurationError: an argument is not fit.
@@ -83,11 +84,16 @@ class QueueGuard:
 
         Raises:
             PayloadRefused: it is no JSON, or too long; nothing was done with it.
+            ConfigurationError: `on_full` is async, or gave something to be awaited: nobody would await it here.
             Exception: what `on_full` raised: then the item is neither queued nor a dead letter.
         """
+        if is_async(self._on_full):
+            raise ConfigurationError(
+                f'on_full of the queue "{self.name}" is async; await asafe_enqueue, or give it a sync function.'
+            )
         if self._pushed(*identified(item)):
             return True
-        self._on_full(item)
+        no_awaitable(self._on_full(item), self.name)
         self._tally.add("refused")
         return False
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Sequence
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Self
 
@@ -30,7 +30,7 @@ RESERVE = 1.0
 _NUMBER = re.compile(r"[0-9]{1,8}(\.[0-9]{1,6})?", re.ASCII)
 _LONGEST_HEADER = 8
 
-_deadline: ContextVar[float | None] = ContextVar("dlq_console_budget", default=None)
+_innermost: ContextVar[Budget | None] = ContextVar("dlq_console_budget", default=None)
 
 
 class Limits:
@@ -80,16 +80,33 @@ limits = Limits()
 
 
 class Budget:
-    """A scope with a time limit; what `init_budget` returns. Leaving it restores the one around it."""
+    """A scope with a time limit; what `init_budget` returns. Leaving it restores the one around it.
+
+    Attributes:
+        deadline: when it is used up, by the monotonic clock.
+        around: the one that was set where it began.
+        ended: whether its end has come.
+    """
 
     def __init__(self, deadline: float) -> None:
-        self._token: Token[float | None] | None = _deadline.set(deadline)
+        self.deadline = deadline
+        self.around = _innermost.get()
+        self.ended = False
+        _innermost.set(self)
+
+    def remaining(self) -> float:
+        """Seconds that are left of it, at least 0."""
+        return max(0.0, self.deadline - monotonic())
 
     def end(self) -> None:
-        """Restore the budget that was set before; once is enough."""
-        if self._token is not None:
-            _deadline.reset(self._token)
-            self._token = None
+        """Restore the budget around it, once is enough; one further in that goes on is left to its own end."""
+        self.ended = True
+        if _innermost.get() is not self:
+            return
+        around = self.around
+        while around is not None and around.ended:
+            around = around.around
+        _innermost.set(around)
 
     def __enter__(self) -> Self:
         return self
@@ -110,19 +127,19 @@ def init_budget(seconds: float) -> Budget:
     """
     checks.number(seconds, "a budget in seconds")
     deadline = monotonic() + min(float(seconds), limits.maximum)
-    around = _deadline.get()
-    return Budget(deadline if around is None else min(deadline, around))
+    around = _innermost.get()
+    return Budget(deadline if around is None else min(deadline, around.deadline))
 
 
 def is_set() -> bool:
     """Whether a budget was set here or further out."""
-    return _deadline.get() is not None
+    return _innermost.get() is not None
 
 
 def remaining_budget() -> float:
     """Seconds that are left, at least 0; the default where no budget was set."""
-    deadline = _deadline.get()
-    return limits.default if deadline is None else max(0.0, deadline - monotonic())
+    innermost = _innermost.get()
+    return limits.default if innermost is None else innermost.remaining()
 
 
 def child_limit(own: float | None = None, *, name: str = "", reserve: float = RESERVE) -> float:

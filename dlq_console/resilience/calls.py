@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
-from types import FunctionType
+from types import AsyncGeneratorType, FunctionType, GeneratorType
 from typing import Any, Generic, TypeVar
 
 import anyio
@@ -103,11 +103,27 @@ def _is_generator(fn: FunctionType) -> bool:
     return bool(fn.__code__.co_flags & (inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR))
 
 
-def no_awaitable(result: Any, name: str) -> Any:
-    """Refuse a result that has yet to be awaited: the call would count as over before its work has begun.
+def no_generator_made(result: Any, name: str) -> Any:
+    """Refuse a result that is a generator: what it is to do is done while somebody reads it, after the call.
 
     Raises:
-        ConfigurationError: it is one; a coroutine was closed, a task or future cancelled.
+        ConfigurationError: it is one; it was closed, if that can be done at once.
+    """
+    if isinstance(result, (GeneratorType, AsyncGeneratorType)):
+        if isinstance(result, GeneratorType):
+            result.close()
+        raise ConfigurationError(
+            f'What "{name}" was to call gave a generator, whose work begins after the call is over; give it a function'
+            " that reads the generator and returns a result."
+        )
+    return result
+
+
+def no_awaitable(result: Any, name: str) -> Any:
+    """Refuse a result that has yet to be awaited or read: the call would count as over before its work has begun.
+
+    Raises:
+        ConfigurationError: it is one; a coroutine or generator was closed, a task or future cancelled.
     """
     if hasattr(type(result), "__await__"):
         for end in ("close", "cancel"):
@@ -118,7 +134,7 @@ def no_awaitable(result: Any, name: str) -> Any:
             f'What "{name}" was to call gave an awaitable; hand in the async function itself, or a wrapper of it that is'
             " async too."
         )
-    return result
+    return no_generator_made(result, name)
 
 
 def is_interrupt(error: BaseException) -> bool:

@@ -13,6 +13,9 @@ LONGEST_NAME = 200
 #: The longest time that may be configured, in seconds: ten years. Stores and clocks cannot count much longer ones.
 LONGEST_TIME = 10 * 365 * 86_400.0
 
+#: Digits of a whole number that a sentence repeats.
+_LONGEST_SHOWN = 30
+
 Config = TypeVar("Config")
 
 
@@ -39,9 +42,18 @@ def number(
     Raises:
         ConfigurationError: it is something else.
     """
-    fit = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    if not fit or value < at_least or value > at_most or (above is not None and value <= above):
-        raise ConfigurationError(f"{what} must be {_bounds(at_least, above, at_most)}, not {value!r}.")
+    if not is_number(value) or value < at_least or value > at_most or (above is not None and value <= above):
+        raise ConfigurationError(f"{what} must be {_bounds(at_least, above, at_most)}, not {_shown(value)}.")
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a finite number that a float can hold."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def seconds(value: Any, what: str, *, at_least: float = 0.0, above: float | None = None) -> None:
@@ -52,7 +64,9 @@ def seconds(value: Any, what: str, *, at_least: float = 0.0, above: float | None
     """
     number(value, what, at_least=at_least, above=above)
     if value > LONGEST_TIME:
-        raise ConfigurationError(f"{what} must be ten years ({LONGEST_TIME:.0f} s) at most, not {value!r}.")
+        raise ConfigurationError(
+            f"{what} must be ten years ({LONGEST_TIME:.0f} s) at most, not {_shown(value)}."
+        )
 
 
 def count(value: Any, what: str, *, at_least: int = 1) -> None:
@@ -62,7 +76,9 @@ def count(value: Any, what: str, *, at_least: int = 1) -> None:
         ConfigurationError: it is something else.
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
-        raise ConfigurationError(f"{what} must be a whole number of at least {at_least}, not {value!r}.")
+        raise ConfigurationError(
+            f"{what} must be a whole number of at least {at_least}, not {_shown(value)}."
+        )
 
 
 def errors(value: Any, what: str) -> tuple[type[BaseException], ...]:
@@ -99,6 +115,13 @@ def function(value: Any, what: str) -> None:
     """
     if not callable(value):
         raise ConfigurationError(f"{what} must be a function, not {value!r}.")
+
+
+def _shown(value: Any) -> str:
+    """A value as a sentence can hold it: a whole number may have more digits than can be written."""
+    if isinstance(value, int) and abs(value) >= 10**_LONGEST_SHOWN:
+        return "a number of so many digits"
+    return repr(value)
 
 
 def _bounds(at_least: float, above: float | None, at_most: float) -> str:

@@ -67,5 +67,9 @@ class UndecidedError(OutcomeUnknown):
     """Nobody knows whether the same call had its effect before; it was not made, and somebody must say so first."""
 
 
+class VerifierFailedError(UndecidedError):
+    """Nobody knows whether the same call had its effect before, and its verifier could not be asked."""
+
+
 class StillRunningError(Refusal):
     """The same call is being made by another process at this moment; its result will be kept."""

@@ -20,6 +20,7 @@ import anyio
 from dlq_console.clock import monotonic
 from dlq_console.errors import ConfigurationError
 from dlq_console.resilience import budget, checks
+from dlq_console.resilience.agreement import Configured
 from dlq_console.resilience.breaker import Admission, CircuitBreaker, CircuitBreakerConfig
 from dlq_console.resilience.bulkhead import Bulkhead, BulkheadConfig, LocalBulkhead
 from dlq_console.resilience.calls import is_async, no_generator
@@ -28,7 +29,7 @@ from dlq_console.resilience.errors import BudgetExceededError, BulkheadTimeoutEr
 from dlq_console.resilience.forks import forget_in_child
 from dlq_console.resilience.idempotency import IdempotentCalls
 from dlq_console.resilience.idempotency.doubt import leaves_doubt
-from dlq_console.resilience.idempotency.inputs import arguments_of, fingerprint_of, without_defaults
+from dlq_console.resilience.idempotency.inputs import arguments_of, fingerprint_of, name_of, without_defaults
 from dlq_console.resilience.idempotency.verifying import Verifier, asking, asking_async, checked_verifier
 from dlq_console.resilience.leases import new_token
 from dlq_console.resilience.retry import NO_RETRY, Attempts, RetryConfig
@@ -61,7 +62,8 @@ class Guard:
         breaker: its circuit, or the configuration of one; None for the default, False for none.
         bulkhead: its slots, likewise.
         retry: how failed attempts are repeated; None: not at all.
-        idempotency_key: what makes two calls the same one: text, or a function of the arguments that gives it.
+        idempotency_key: what makes two calls the same one: text, or a function of the arguments that gives it. Guards of
+            one name share their keys; another function under the same key is refused.
         verify: called with the arguments of a call whose outcome is unknown; asks the service and answers "applied",
             "not_applied", "unknown", or a dict: the result of a call that was applied.
         state: shared by all processes that call the service; None for the default of the process.
@@ -100,6 +102,7 @@ class Guard:
         self._key = idempotency_key
         self._verify = verify
         self._state = None if state is None else checked_state(state)
+        self._configured = Configured(name, breaker, bulkhead, self._state)
         self._made: _Layers | None = None
         self.forget()
         forget_in_child(self)
@@ -132,7 +135,8 @@ class Guard:
             CircuitOpenError, BulkheadFullError, BudgetExceededError: it was not called.
             BulkheadTimeoutError: it took too long.
             StillRunningError, IdempotencyConflict, OutcomeUnknown, StoreUnavailable: see `IdempotentCalls.run`.
-            ConfigurationError: `fn` is a generator function, or a sync one that gave an awaitable.
+            ConfigurationError: `fn` is or gave a generator, or is a sync one that gave an awaitable; another guard of this
+                name says otherwise about the circuit or the slots that both share.
             BaseException: what the last attempt raised.
         """
         no_generator(fn, self.name)
@@ -214,6 +218,7 @@ class Guard:
         if state is None:
             defaults = process_defaults()
             state, services = defaults.state, defaults.services
+        self._configured.check(state)
         breaker, bulkhead = self._breaker, self._bulkhead
         if not isinstance(breaker, CircuitBreaker):
             breaker_config = (
@@ -255,10 +260,10 @@ class Guard:
         return partial(run, key, fingerprint, call, token=new_token(), about=about, verify=verify)
 
     def _identity(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> tuple[str, str, str]:
-        """The key of a call, the fingerprint of its arguments, and the key as the caller wrote it."""
+        """The key of a call, the fingerprint of its function and arguments, and the key as the caller wrote it."""
         arguments = without_defaults(fn, arguments_of(fn, args, kwargs))
         key = self._checked_key(self._key(*args, **kwargs) if callable(self._key) else self._key)
-        return digest(self.name, key), fingerprint_of(arguments), key
+        return digest(self.name, key), fingerprint_of(arguments, name_of(fn)), key
 
     def _checked_key(self, key: Any) -> str:
         if not isinstance(key, str) or not key:

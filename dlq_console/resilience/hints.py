@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -10,6 +9,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from dlq_console.clock import utc_now
+from dlq_console.resilience.checks import is_number
 
 _DIGITS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?", re.ASCII)
 
@@ -37,7 +37,7 @@ def _hint_of(error: BaseException) -> Any:
 def parse_retry_after(hint: Any, now: datetime | None = None) -> float | None:
     """Seconds from a number, its text, or an HTTP date; None for anything else."""
     if isinstance(hint, (int, float)) and not isinstance(hint, bool):
-        return float(hint) if math.isfinite(hint) and hint > 0 else None
+        return float(hint) if is_number(hint) and hint > 0 else None
     if not isinstance(hint, str):
         return None
     text = hint.strip()

@@ -2,7 +2,8 @@
 
 One link per state and process. It keeps what was last seen of each record that is in use, looks again in the
 background, and renews leases. While the state cannot be reached it lets the same rules run on a local state, begun
-with what was last seen, and says so; whether it is back is tried in the background, so that no call waits for that.
+with what was last seen, and says so; whether it is back is tried in the background, so that no call waits for that,
+and by a write: one that is full, or that only a copy answers for, can still be read.
 Nothing is asked of a state that nobody has used for a while.
 """
 
@@ -18,6 +19,7 @@ from dlq_console.clock import monotonic
 from dlq_console.errors import StoreUnavailable
 from dlq_console.resilience.background import Background, Job
 from dlq_console.resilience.forks import forget_in_child
+from dlq_console.resilience.leases import new_token
 from dlq_console.resilience.state import (
     AS_IT_IS,
     Answer,
@@ -30,6 +32,7 @@ from dlq_console.resilience.state import (
     SharedState,
     checked_state,
 )
+from dlq_console.resilience.trials import TRIALS, tried
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +42,8 @@ BELIEVED = 1.0
 IN_USE = 10.0
 #: A state that was away is tried again after so many seconds; the wait doubles up to the second number.
 FIRST_RETRY, LAST_RETRY = 0.5, 5.0
-#: Records that are gone within so many seconds of the first one are gone for the same reason, which is told once.
+#: Records that are gone within so many seconds of the first one are gone for the same reason, which is told once; a
+#: state that is lost again so soon after it came back is tried no more often than before.
 ONE_REASON = 10.0
 
 
@@ -86,6 +90,8 @@ class Link:
         self._away: Away | None = None
         self._retry_at = 0.0
         self._retry_after = FIRST_RETRY
+        self._found_at = _NEVER
+        self._trial = new_token()
         self._told_of_gone = _NEVER
         self._local = MemoryState(clock=self.state.now)
         #: Goes up each time the state is lost or found again: what was admitted by one is no evidence for the other.
@@ -140,17 +146,21 @@ class Link:
         """
         if self.state.local:
             return self.state.change(kind, name, change)
-        kept: list[Record | None] = [None]
+        stood: Record | None = None
+        kept: Record | None = None
 
         def noting(record: Record | None, now: float) -> Change[Record, Answer]:
+            nonlocal stood, kept
             outcome = change(record, now)
-            kept[0] = record if outcome.record is AS_IT_IS else outcome.record
+            stood, kept = record, record if outcome.record is AS_IT_IS else outcome.record
             return outcome
 
         answer = self.state.change(kind, name, noting)
-        self._found()
+        # A full store still reads and deletes.
+        if kept is not None and kept != stood:
+            self._found()
         if kind.remembered:
-            self._learn(kind, name, kept[0], monotonic())
+            self._learn(kind, name, kept, monotonic())
         return answer
 
     def done_unless_away(self, kind: Kind[Record], name: str, change: Changing[Record, Any]) -> bool:
@@ -158,7 +168,7 @@ class Link:
 
         For the background: while the state is away it does not wait each time, and tells of the loss once.
         """
-        if not self._may_try():
+        if not self._may_ask():
             return False
         try:
             self.state.change(kind, name, change)
@@ -196,7 +206,6 @@ class Link:
                 self._lost(error)
                 self._use(kind, name)
             else:
-                self._found()
                 self._learn(kind, name, reading.record, began)
                 return reading.record
         return self._last_seen(kind, name)
@@ -279,10 +288,23 @@ class Link:
             self._seen.setdefault((kind.name, name), Seen(None, _NEVER, now)).used = now
         self._background.start()
 
-    def _may_try(self) -> bool:
-        """Whether the background asks the state: now and then while it is away."""
+    def _may_ask(self) -> bool:
+        """Whether the background asks the state: while it is away, only after it has taken a change."""
         if self._away is None:
             return True
+        if not self._is_due():
+            return False
+        try:
+            self.state.change(TRIALS, self._trial, tried)
+        except Contended:
+            return True
+        except StoreUnavailable as error:
+            self._lost(error)
+            return False
+        return True
+
+    def _is_due(self) -> bool:
+        """Whether it is time to try a state that is away."""
         with self._lock:
             now = monotonic()
             if now < self._retry_at:
@@ -297,6 +319,8 @@ class Link:
             first = self._away is None
             self._away = Away(now if self._away is None else self._away.since, str(error))
             if first:
+                if now - self._found_at > ONE_REASON:
+                    self._retry_after = FIRST_RETRY
                 self._retry_at = now + self._retry_after
                 self.epoch += 1
                 self._local.forget()
@@ -308,7 +332,7 @@ class Link:
             return
         with self._lock:
             away, self._away = self._away, None
-            self._retry_after = FIRST_RETRY
+            self._found_at = monotonic()
             self.epoch += 1
         if away is not None:
             logger.info("The shared state is back after %.1f s.", monotonic() - away.since)
@@ -320,7 +344,7 @@ class Link:
         began = monotonic()
         with self._lock:
             used = [key for key, seen in self._seen.items() if began - seen.used < IN_USE]
-        if self.state.local or not used or not self._may_try():
+        if self.state.local or not used or not self._may_ask():
             return bool(used)
         for kind_name in {key[0] for key in used}:
             names = [name for kind, name in used if kind == kind_name]

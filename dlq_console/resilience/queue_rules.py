@@ -105,7 +105,7 @@ def push(
     if any(item.id == id_ for item in record.items):
         return unchanged(Pushed(accepted=True, new=False, size=size))
     if found_at is not None and (record.finished or {}).get(id_, -1.0) >= found_at:
-        return unchanged(Pushed(accepted=True, new=False, size=size))
+        return _still_finished(Pushed(accepted=True, new=False, size=size), record, now, id_)
     if size >= max_size:
         return unchanged(Pushed(accepted=False, new=False, size=size))
     items = (*record.items, Item(id_, value, now))
@@ -118,19 +118,21 @@ def take(
     record: QueueRecord | None, now: float, *, token: str, owner: str, lease: float, max_concurrent: int
 ) -> Change[QueueRecord, Item | None]:
     """Take the first item that may be done now; None when there is none, or enough are under way."""
-    record = record or BLANK
-    mine = next((item for item in record.items if item.lease is not None and item.lease.token == token), None)
+    stands = record or BLANK
+    mine = _held(record, token)
     if mine is not None:
         return unchanged(mine)
+    record = _no_lease_longer_than_given(stands, now)
+    nothing = unchanged(None) if record == stands else _kept(None, record)
     if len(under_way(record, now)) >= max_concurrent:
-        return unchanged(None)
+        return nothing
     for item in record.items:
         if _may_begin(item, now):
             taken = replace(
                 item, attempts=item.attempts + 1, lease=Lease(token, now + lease, lease), owner=owner
             )
             return _kept(taken, _with(record, taken))
-    return unchanged(None)
+    return nothing
 
 
 def finish(record: QueueRecord | None, now: float, *, token: str) -> Change[QueueRecord, bool]:
@@ -138,9 +140,7 @@ def finish(record: QueueRecord | None, now: float, *, token: str) -> Change[Queu
     item = _held(record, token)
     if record is None or item is None:
         return unchanged(False)
-    items = tuple(each for each in record.items if each.id != item.id)
-    finished = {id_: at for id_, at in (record.finished or {}).items() if at > now - FINISHED_FOR}
-    return _kept(True, replace(record, items=items, finished={**finished, item.id: now}))
+    return _kept(True, _finished(record, now, item.id))
 
 
 def put_back(
@@ -192,10 +192,11 @@ def resume(record: QueueRecord | None, now: float, *, id_: str) -> Change[QueueR
 
 
 def discard(record: QueueRecord | None, now: float, *, id_: str) -> Change[QueueRecord, bool]:
-    """A person takes an item out that nobody is doing now."""
+    """A person takes a parked item out for good; one that another has resumed meanwhile stays."""
     record = record or BLANK
-    kept = tuple(item for item in record.items if item.id != id_ or _is_under_way(item, now))
-    return unchanged(False) if kept == record.items else _kept(True, replace(record, items=kept))
+    if not any(item.id == id_ and item.parked for item in record.items):
+        return unchanged(False)
+    return _kept(True, _finished(record, now, id_))
 
 
 def under_way(record: QueueRecord, now: float) -> tuple[Item, ...]:
@@ -213,6 +214,30 @@ def figures(record: QueueRecord | None, now: float) -> dict[str, Any]:
         "parked": sum(item.parked for item in record.items),
         "oldest_seconds": None if oldest is None else max(0.0, now - oldest),
     }
+
+
+def _finished(record: QueueRecord, now: float, id_: str) -> QueueRecord:
+    """The record without an item, which is remembered for a while."""
+    items = tuple(item for item in record.items if item.id != id_)
+    finished = {other: at for other, at in (record.finished or {}).items() if at > now - FINISHED_FOR}
+    return replace(record, items=items, finished={**finished, id_: now})
+
+
+def _still_finished(pushed: Pushed, record: QueueRecord, now: float, id_: str) -> Change[QueueRecord, Pushed]:
+    """Not put in again; after the clock was set back, the next search counts as later than the end of the item."""
+    finished = record.finished or {}
+    if finished[id_] <= now:
+        return unchanged(pushed)
+    return _kept(pushed, replace(record, finished={**finished, id_: now}))
+
+
+def _no_lease_longer_than_given(record: QueueRecord, now: float) -> QueueRecord:
+    """The record after the clock was set back: else what a dead process held would stay taken so much longer."""
+    items = record.items
+    for item in items:
+        if item.lease is not None and item.lease.expires > now + item.lease.length:
+            record = _with(record, replace(item, lease=settled([item.lease], now)[0]))
+    return record
 
 
 def _may_begin(item: Item, now: float) -> bool:

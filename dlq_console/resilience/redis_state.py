@@ -22,47 +22,69 @@ from dlq_console.resilience.state.optimistic import CLOCK_TOLERANCE
 #: The longest wait for an answer, in seconds: a slow Redis must not slow the calls that it guards.
 TIMEOUT = 0.2
 
+#: A key that holds no text counts as one whose text is damaged: it concerns nobody but whoever asks for it.
+_NO_TEXT = "(no text)"
+
+#: `text_at` is what stands under a key; `on_list` does something to the list of a kind, which is begun anew where
+#: something else has taken its place.
+_SHARED = f"""
+local function is_of_another_type(answer)
+    if type(answer) ~= 'table' or not answer.err then return false end
+    if not string.find(answer.err, 'WRONGTYPE', 1, true) then error(answer.err) end
+    return true
+end
+local function text_at(key)
+    local stands = redis.pcall('GET', key)
+    return is_of_another_type(stands) and '{_NO_TEXT}' or stands
+end
+local function on_list(command, key, ...)
+    if is_of_another_type(redis.pcall(command, key, ...)) then
+        redis.call('DEL', key)
+    end
+end
+"""
+
 #: KEYS: the record, the list of its kind. ARGV: what was seen ("" none, else "=" and the text), what to write (the
 #: same), milliseconds to keep it, the time it was computed with, the tolerance, the name ("" when not listed).
 #: Answers whether it was written, what stands, and the time.
-_SWAP = """
+_SWAP = f"""{_SHARED}
 local told = redis.call('TIME')
 local now = tonumber(told[1]) + tonumber(told[2]) / 1000000
-local stands = redis.call('GET', KEYS[1])
+local stands = text_at(KEYS[1])
 local seen = stands and ('=' .. stands) or ''
 if seen ~= ARGV[1] or math.abs(now - tonumber(ARGV[4])) > tonumber(ARGV[5]) then
-    return {0, seen, told[1], told[2]}
+    return {{0, seen, told[1], told[2]}}
 end
 if ARGV[2] == '' then
     redis.call('DEL', KEYS[1])
-    redis.call('ZREM', KEYS[2], ARGV[6])
-    return {1, '', told[1], told[2]}
+    on_list('ZREM', KEYS[2], ARGV[6])
+    return {{1, '', told[1], told[2]}}
 end
 redis.call('SET', KEYS[1], string.sub(ARGV[2], 2), 'PX', ARGV[3])
 if ARGV[6] ~= '' then
-    redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+    on_list('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
     redis.call('ZADD', KEYS[2], now + tonumber(ARGV[3]) / 1000, ARGV[6])
 end
-return {1, '', told[1], told[2]}
+return {{1, '', told[1], told[2]}}
 """
 
 #: KEYS: the record. Answers what stands, and the time.
-_LOAD = """
+_LOAD = f"""{_SHARED}
 local told = redis.call('TIME')
-local stands = redis.call('GET', KEYS[1])
-return {stands and ('=' .. stands) or '', told[1], told[2]}
+local stands = text_at(KEYS[1])
+return {{stands and ('=' .. stands) or '', told[1], told[2]}}
 """
 
 #: KEYS: the list of a kind, its prefix. ARGV: the names, or none for all. Answers the time, then name and text in turn.
-_LOAD_ALL = """
+_LOAD_ALL = f"""{_SHARED}
 local told = redis.call('TIME')
-local answer = {told[1], told[2]}
+local answer = {{told[1], told[2]}}
 local names = ARGV
 if #names == 0 then
     names = redis.call('ZRANGE', KEYS[1], 0, -1)
 end
 for _, name in ipairs(names) do
-    local stands = redis.call('GET', KEYS[1] .. ':' .. name)
+    local stands = text_at(KEYS[1] .. ':' .. name)
     if stands then
         answer[#answer + 1] = name
         answer[#answer + 1] = stands
@@ -135,11 +157,16 @@ class RedisState(OptimisticState):
     def _reached(self) -> Iterator[None]:
         try:
             yield
-        except redis.RedisError as error:
+        # A host name that can be none is an error of the codec that spells it.
+        except (redis.RedisError, UnicodeError) as error:
             # The address may hold a password and an answer may repeat it: only the kind of error is told.
             raise StoreUnavailable(
                 f"The shared state in Redis at {self.place} cannot be used: {type(error).__name__}."
             ) from error
+        except BaseException:
+            # Interrupted: the answer is still to come, and would be taken for that to the next question.
+            self._redis.connection_pool.disconnect(inuse_connections=False)
+            raise
 
 
 def _client(url: str, timeout: float) -> redis.Redis:
@@ -147,6 +174,8 @@ def _client(url: str, timeout: float) -> redis.Redis:
         client: redis.Redis = redis.Redis.from_url(
             url,
             decode_responses=True,
+            # Bytes that are no text come through, and can be compared and replaced like any damaged record.
+            encoding_errors="surrogateescape",
             socket_timeout=timeout,
             socket_connect_timeout=timeout,
             # A connection that the server closed is replaced at once; waiting longer is not this library's to decide.

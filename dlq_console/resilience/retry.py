@@ -28,8 +28,16 @@ from dlq_console.errors import (
 from dlq_console.resilience import budget, checks
 from dlq_console.resilience.breaker import Admission, CircuitBreaker
 from dlq_console.resilience.breaker.config import ErrorClasses
-from dlq_console.resilience.calls import Replay, is_async, is_interrupt, is_local, no_awaitable, no_generator
-from dlq_console.resilience.errors import Refusal
+from dlq_console.resilience.calls import (
+    Replay,
+    is_async,
+    is_interrupt,
+    is_local,
+    no_awaitable,
+    no_generator,
+    no_generator_made,
+)
+from dlq_console.resilience.errors import Refusal, VerifierFailedError
 from dlq_console.resilience.hints import retry_after_of
 from dlq_console.resilience.retry_budget import RetryBudget, retry_budget
 
@@ -138,7 +146,7 @@ def with_retry(
     Raises:
         CircuitOpenError: it was not called.
         BaseException: what the last attempt raised.
-        ConfigurationError: `fn` is a generator function, or a sync one that gave an awaitable; `config` is none.
+        ConfigurationError: `fn` is or gave a generator, or is a sync one that gave an awaitable; `config` is none.
     """
     no_generator(fn, service_name)
     config = checks.config(config, "config", RetryConfig)
@@ -199,6 +207,7 @@ class Attempts:
         self._admission = admission
         self._until = until
         self._failures = 0
+        self._earlier: BaseException | None = None
 
     def run(self, call: Callable[[], Any]) -> Any:
         """Make the attempts; the result of the one that succeeded."""
@@ -212,6 +221,7 @@ class Attempts:
                     self._admission.failed(error)
                 wait = self._wait_after(error)
                 if wait is None or not self._waited(wait):
+                    self._raise_earlier(error)
                     raise
             else:
                 return self._succeeded(result)
@@ -222,12 +232,13 @@ class Attempts:
         while True:
             self._begin()
             try:
-                result = await call()
+                result = no_generator_made(await call(), self._service)
             except BaseException as error:
                 if self._admission is not None and not is_interrupt(error):
                     await self._admission.afailed(error)
                 wait = self._wait_after(error)
                 if wait is None:
+                    self._raise_earlier(error)
                     raise
             else:
                 return await self._asucceeded(result)
@@ -242,13 +253,13 @@ class Attempts:
             self._admission.begin()
 
     def _succeeded(self, result: Any) -> Any:
-        replay = isinstance(result, Replay)
+        self._earlier, replay = None, isinstance(result, Replay)
         if self._admission is not None:
             (self._admission.given_back if replay else self._admission.succeeded)()
         return result.value if replay else result
 
     async def _asucceeded(self, result: Any) -> Any:
-        replay = isinstance(result, Replay)
+        self._earlier, replay = None, isinstance(result, Replay)
         if self._admission is not None:
             await (self._admission.agiven_back if replay else self._admission.asucceeded)()
         return result.value if replay else result
@@ -266,7 +277,14 @@ class Attempts:
         wait = max(wait, min(retry_after_of(error) or 0.0, self._config.max_delay))
         if monotonic() + wait >= self._last_moment() or not self._budget.take():
             return None
+        self._earlier = error
         return wait
+
+    def _raise_earlier(self, error: BaseException) -> None:
+        """A verifier that failed does not hide from the caller what happened to the attempt it was asked about."""
+        earlier, self._earlier = self._earlier, None
+        if earlier is not None and isinstance(error, VerifierFailedError):
+            raise earlier
 
     def _last_moment(self) -> float:
         """When the last attempt may begin: with a little time left to run."""

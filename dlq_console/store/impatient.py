@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Engine, event
 from sqlalchemy.exc import OperationalError
 
 from dlq_console.clock import monotonic
+from dlq_console.errors import StoreUnavailable
 from dlq_console.resilience.state import Contended
 from dlq_console.store.session import BUSY_TIMEOUT_MS, Engines
 from dlq_console.store.store import Store
@@ -57,7 +58,8 @@ def writing_within(store: Store, seconds: float | None) -> Iterator[Connection]:
     """A transaction on SQLite that waits so long for another writer, or as every writer does (None).
 
     Raises:
-        Contended: the other one was still writing; nothing was changed.
+        Contended: others were writing all the time; nothing was changed.
+        StoreUnavailable: nobody has written anything either, for one of them keeps the file; nothing was changed.
     """
     if seconds is None:
         with store.write() as connection:
@@ -67,21 +69,35 @@ def writing_within(store: Store, seconds: float | None) -> Iterator[Connection]:
         driver: Any = connection.connection.driver_connection
         driver.execute(f"PRAGMA busy_timeout={max(1, round(seconds * 1000))}")
         try:
-            with _not_held_up(store.engines.place), connection.begin():
+            with _not_held_up(store.engines.place, driver, seconds), connection.begin():
                 yield connection
         finally:
             driver.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
 
 
 @contextmanager
-def _not_held_up(place: str) -> Iterator[None]:
+def _not_held_up(place: str, driver: sqlite3.Connection, seconds: float) -> Iterator[None]:
+    before = _changes_of_others(driver)
     try:
         yield
     except OperationalError as error:
         code = getattr(error.orig, "sqlite_errorcode", None)
         if code is None or code & 0xFF != sqlite3.SQLITE_BUSY:
             raise
-        raise Contended(f"Somebody else is writing to the database {place}; nothing was changed.") from error
+        if _changes_of_others(driver) != before:
+            raise Contended(f"Others are writing to the database {place}; nothing was changed.") from error
+        raise StoreUnavailable(
+            f"Another program has kept the database {place} from being written to for {seconds:g} s."
+        ) from error
+
+
+def _changes_of_others(driver: sqlite3.Connection) -> int | None:
+    """A number that is another one after somebody else has written; None where even that cannot be told."""
+    try:
+        number: int = driver.execute("PRAGMA data_version").fetchone()[0]
+    except sqlite3.OperationalError:
+        return None
+    return number
 
 
 def _bound(engine: Engine, timeout: float) -> None:

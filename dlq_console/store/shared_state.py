@@ -143,7 +143,8 @@ class SqlState(OptimisticState):
         """For one statement, which is a transaction of its own.
 
         Raises:
-            Contended: somebody else is writing to the SQLite file, and the change is a hurried one.
+            Contended: others were writing to the SQLite file all the time, and the change is a hurried one.
+            StoreUnavailable: somebody keeps the file, and the change is a hurried one.
         """
         if self._store.sqlite:
             patience = self._timeout if kind.hurried else None

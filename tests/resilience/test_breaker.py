@@ -29,6 +29,7 @@ from dlq_console.resilience.breaker import (
     Transition,
     Window,
 )
+from dlq_console.resilience.bulkhead import Bulkhead
 from dlq_console.resilience.errors import (
     BudgetExceededError,
     BulkheadFullError,
@@ -189,6 +190,18 @@ def test_a_business_answer_proves_the_service_alive(breaker: CircuitBreaker, clo
     clock.advance(30)
     failing(breaker, 1, PermanentError)
     assert breaker.state is CircuitState.CLOSED
+
+
+def test_a_business_answer_that_the_program_ignores_proves_nothing(clock: FrozenClock) -> None:
+    config = CircuitBreakerConfig(
+        failure_threshold=1, success_threshold=1, ignored_exceptions=(PermanentError,)
+    )
+    breaker = CircuitBreaker("erp", config, state=MemoryState(clock))
+    failing(breaker, 1)
+    clock.advance(30)
+    failing(breaker, 1, PermanentError)
+    assert breaker.state is CircuitState.HALF_OPEN
+    assert (breaker.stats()["successes"], breaker.stats()["ignored"]) == (0, 1)
 
 
 def test_failures_to_which_none_was_added_for_a_week_are_forgotten(
@@ -378,7 +391,8 @@ async def test_an_async_function_is_awaited(breaker: CircuitBreaker) -> None:
     assert await breaker.call(partial(answer, 8)) == 8
     assert await breaker.call(Answerer()) == 9
     assert await breaker.call(lambda: answer(10)) == 10
-    assert breaker.stats()["successes"] == 4
+    assert await breaker.call(Bulkhead("erp").run, answer, 11) == 11
+    assert breaker.stats()["successes"] == 5
 
 
 def returning(fn: Callable[[], Any]) -> Callable[[], Any]:
@@ -437,6 +451,18 @@ async def test_a_cancelled_probe_returns_its_permit(breaker: CircuitBreaker, clo
         ({"failure_threshold": 2.5}, "failure_threshold must be a whole number of at least 1, not 2.5."),
         ({"failure_threshold": True}, "failure_threshold must be a whole number of at least 1, not True."),
         ({"success_threshold": 0}, "success_threshold must be a whole number of at least 1, not 0."),
+        (
+            {"success_threshold": 10**9},
+            "success_threshold must be a number of at least 1 and at most 1000, not 1000000000.",
+        ),
+        (
+            {"recovery_timeout": 10**400},
+            "recovery_timeout must be a number of at least 0, not a number of so many digits.",
+        ),
+        (
+            {"failure_threshold": -(10**5000)},
+            "failure_threshold must be a whole number of at least 1, not a number of so many digits.",
+        ),
         ({"half_open_max_calls": 0}, "half_open_max_calls must be a whole number of at least 1, not 0."),
         ({"recovery_timeout": -1}, "recovery_timeout must be a number of at least 0, not -1."),
         ({"recovery_timeout": float("nan")}, "recovery_timeout must be a number of at least 0, not nan."),

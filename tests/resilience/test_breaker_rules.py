@@ -274,6 +274,16 @@ def test_the_service_may_ask_for_its_own_open_time_but_not_for_more_than_the_lim
         assert circuit.record.open_for == expected
 
 
+@pytest.mark.parametrize(("open_time", "expected"), [(60.0, 1.0), (1.0, 1.0), (0.05, 0.05), (0.0, 0.000001)])
+def test_a_service_that_asks_for_a_moment_is_left_alone_for_a_second(
+    open_time: float, expected: float
+) -> None:
+    config = CircuitBreakerConfig(failure_threshold=1, recovery_timeout=open_time)
+    circuit = Circuit(config)
+    circuit.report(replace(FAILED, retry_after=0.000001))
+    assert circuit.record.open_for == expected
+
+
 def test_an_open_time_of_zero_ends_in_one_decision() -> None:
     circuit = Circuit(CircuitBreakerConfig(failure_threshold=1, recovery_timeout=0)).opened()
     assert isinstance(circuit.admit("a"), Admitted)
@@ -399,6 +409,26 @@ def test_a_circuit_forced_open_refuses_until_it_lapses() -> None:
     assert rules.computed_state(circuit.record, circuit.now) is CLOSED
     circuit.now += 60
     assert isinstance(circuit.admit(), Admitted)
+
+
+@pytest.mark.parametrize("position", [Position.FORCED_OPEN, Position.FORCED_CLOSED])
+def test_after_the_clock_was_set_back_an_override_stands_no_longer_than_it_was_given_for(
+    position: Position,
+) -> None:
+    circuit = Circuit()
+    forced(circuit, position, 60)
+    circuit.now += 59.9
+    assert rules.standing_override(circuit.record, circuit.now) is not None
+    circuit.now -= 3600
+    assert rules.standing_override(circuit.record, circuit.now) is None
+    assert isinstance(circuit.admit(), Admitted)
+
+
+def test_an_override_without_an_end_stands_whatever_the_clock_says() -> None:
+    circuit = Circuit()
+    forced(circuit, Position.FORCED_OPEN)
+    circuit.now -= 3600
+    assert isinstance(circuit.admit(), Refused)
 
 
 def test_a_circuit_forced_closed_lets_calls_through_and_goes_on_computing() -> None:

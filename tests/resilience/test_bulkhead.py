@@ -167,6 +167,35 @@ def test_a_slot_taken_by_hand_is_given_back_once(state: SharedState) -> None:
     other.release()
 
 
+# Interrupts
+
+
+def test_a_slot_that_nobody_can_give_back_any_more_is_free_again(state: SharedState) -> None:
+    """As after an interrupt between two steps of the library, whose caller never got what it should give back."""
+    bulkhead = Bulkhead("erp", ONE, state=state)
+    held = bulkhead.acquire()
+    with pytest.raises(BulkheadFullError):
+        bulkhead.acquire()
+    del held
+    assert bulkhead.acquire(wait=20).token
+
+
+def test_a_slot_whose_giving_back_was_interrupted_is_free_again(
+    state: SharedState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bulkhead = Bulkhead("erp", ONE, state=state)
+    held = bulkhead.acquire()
+
+    def interrupted(_token: str) -> bool:
+        raise SoftTimeLimitExceeded
+
+    with monkeypatch.context() as patched:
+        patched.setattr(bulkhead, "_free", interrupted)
+        with pytest.raises(SoftTimeLimitExceeded):
+            held.release()
+    assert bulkhead.acquire(wait=20).token
+
+
 # Budget
 
 
@@ -299,6 +328,7 @@ def test_an_awaitable_from_a_sync_function_is_refused_because_its_slot_would_be_
         ({"max_concurrent": -1}, "max_concurrent must be a whole number of at least 0, not -1."),
         ({"timeout": 0}, "timeout must be a number above 0, not 0."),
         ({"timeout": float("inf")}, "timeout must be a number above 0, not inf."),
+        ({"timeout": 10**400}, "timeout must be a number above 0, not a number of so many digits."),
         ({"acquire_timeout": -0.1}, "acquire_timeout must be a number of at least 0, not -0.1."),
         ({"lease": 0.5}, "lease must be a number of at least 1, not 0.5."),
         ({"local_max_concurrent": -1}, "local_max_concurrent must be a whole number of at least 0, not -1."),

@@ -82,4 +82,4 @@ def test_never_more_inside_than_there_are_slots(open_shared: OpenState, start_ch
     seen = run_crowd(start_child, "intervals", open_shared.address, processes=3, threads=3, rounds=5)
     inside = [(began, ended) for each in seen for began, ended in each]
     assert len(inside) == 45
-    assert most_at_once(inside) == 3
+    assert 1 < most_at_once(inside) <= 3

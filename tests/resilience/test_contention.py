@@ -5,12 +5,13 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from itertools import chain
 from typing import Any, ClassVar
 
 import pytest
 
+from dlq_console.errors import StoreUnavailable
 from dlq_console.resilience.breaker import BREAKERS, BreakerRecord, CircuitBreaker, CircuitBreakerConfig
 from dlq_console.resilience.bulkhead import Bulkhead, BulkheadConfig
 from dlq_console.resilience.errors import BulkheadFullError, CircuitOpenError
@@ -284,21 +285,62 @@ def another_writer(state: SqlState) -> Iterator[None]:
         connection.execute("COMMIT")
 
 
-def test_a_call_does_not_wait_for_another_writer_longer_than_for_its_slot(sqlite: SqlState) -> None:
-    """It ends while the other one is still writing; nothing is taken for an outage."""
+@contextmanager
+def many_writers(state: SqlState) -> Iterator[None]:
+    """The file is being written to all the time, and each writing is kept after some milliseconds."""
+    end, kept = threading.Event(), threading.Event()
+
+    def write() -> None:
+        with closing(sqlite3.connect(state.place, isolation_level=None)) as connection:
+            connection.execute("CREATE TABLE log (line)")
+            while not end.is_set():
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute("INSERT INTO log VALUES (1)")
+                end.wait(0.02)
+                connection.execute("COMMIT")
+                kept.set()
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        assert kept.wait(20)
+        yield
+    finally:
+        end.set()
+        thread.join(20)
+
+
+def test_a_file_that_somebody_keeps_from_being_written_is_away_and_calls_go_on_with_local_limits(
+    sqlite: SqlState,
+) -> None:
     bulkhead = Bulkhead("erp", ONE, state=sqlite)
-    with another_writer(sqlite), pytest.raises(BulkheadFullError, match="too many ask"):
-        bulkhead.run(int)
-    assert bulkhead.run(int) == 0
-    assert not bulkhead.stats()["degraded"]
-
-
-def test_what_a_call_proved_while_another_one_was_writing_is_told_later(sqlite: SqlState) -> None:
     breaker = CircuitBreaker("erp", CircuitBreakerConfig(failure_threshold=2), state=sqlite)
     with another_writer(sqlite):
+        assert bulkhead.run(int) == 0
+        assert bulkhead.stats()["degraded"]
+        held = bulkhead.acquire()
+        with pytest.raises(BulkheadFullError, match="all its 1 slots are taken"):
+            bulkhead.run(int)
         failing(breaker, 2)
+        assert state_of(breaker) == "open"
+        held.release()
+    wait_until(lambda: not bulkhead.stats()["degraded"], 20, "the file to be found again")
+    assert bulkhead.run(int) == 0
+
+
+def test_a_file_that_many_write_to_is_not_away(sqlite: SqlState) -> None:
+    """Who was not let in is refused, or told later; the slots are never exceeded."""
+    bulkhead = Bulkhead("erp", BulkheadConfig(max_concurrent=1, acquire_timeout=60), state=sqlite)
+    breaker = CircuitBreaker("erp", CircuitBreakerConfig(failure_threshold=2), state=sqlite)
+    with many_writers(sqlite):
+        for _ in range(5):
+            failing(breaker, 1)
+            with suppress(StoreUnavailable):
+                sqlite.change(BREAKERS, "other", counted)
+        assert link_to(sqlite).epoch == 0
+    assert bulkhead.run(int) == 0
     wait_until(lambda: state_of(breaker) == "open", 20, "the failures to be told")
-    assert not breaker.stats()["degraded"]
+    assert link_to(sqlite).epoch == 0
 
 
 def test_a_call_that_must_be_made_once_waits_for_its_turn_to_write(sqlite: SqlState) -> None:

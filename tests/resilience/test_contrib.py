@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
-from flask import Flask, jsonify, request
+from flask import Flask, jsonify, request, stream_with_context
 from werkzeug.serving import make_server
 
 from dlq_console.contrib import celery_budget, flask
@@ -49,6 +49,16 @@ def service() -> Flask:
             "slow": BulkheadTimeoutError(name="erp"),
             "late": BudgetExceededError(name="erp"),
         }[name]
+
+    @app.get("/streamed")
+    def streamed() -> Any:
+        return app.response_class(f"{budget.remaining_budget()} " for _ in range(2))
+
+    @app.get("/streamed_with_context")
+    def streamed_with_context() -> Any:
+        return app.response_class(
+            stream_with_context(f"{budget.remaining_budget()} {request.path} " for _ in range(1))
+        )
 
     return app
 
@@ -88,6 +98,37 @@ def test_flask_gives_a_request_the_time_that_its_caller_has(
     for _ in range(2):
         answer = client.get("/left", headers=headers).get_json()
         assert low < answer["left"] <= high
+    assert budget.is_set() is False
+
+
+@pytest.mark.parametrize("path", ["/streamed", "/streamed_with_context"])
+def test_flask_gives_a_streamed_body_what_is_left_of_its_request(path: str, address: str) -> None:
+    for headers, low, high in (({HEADER: "5"}, 4, 5), ({}, 9, 10)):
+        pieces = httpx.get(f"{address}{path}", headers=headers, trust_env=False).text.split()
+        assert low < float(pieces[0]) <= high
+    first, *_ = service().test_client().get(path, headers={HEADER: "5"}).text.split()
+    assert 4 < float(first) <= 5
+    assert budget.is_set() is False
+
+
+def test_flask_closes_a_streamed_body_that_is_not_read_to_its_end() -> None:
+    app, ended = service(), []
+
+    @app.get("/endless")
+    def endless() -> Any:
+        def pieces() -> Iterator[str]:
+            try:
+                while True:
+                    yield "piece"
+            finally:
+                ended.append(budget.is_set())
+
+        return app.response_class(pieces())
+
+    answer = app.test_client().get("/endless", headers={HEADER: "5"})
+    assert next(answer.iter_encoded()) == b"piece"
+    answer.close()
+    assert ended == [False]
     assert budget.is_set() is False
 
 
@@ -258,6 +299,7 @@ def test_a_task_has_what_is_left_after_its_time_in_the_queue(
     ("seconds", "sent_at", "left"),
     [
         ("5", 98.0, 3.0), ("5", 90.0, 0.0), ("5", 1000.0, 5.0), ("5", float("nan"), 5.0), ("nan", 100.0, 10.0),
+        ("5", 10**400, 5.0), ("5", -(10**400), 5.0), ("5", float("inf"), 5.0),
         (None, 98.0, None), ("5", None, None), (5, 98.0, None), ("5", "98", None), ("5", True, None),
     ],
 )  # fmt: skip

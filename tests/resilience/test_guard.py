@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -33,6 +36,7 @@ from dlq_console.resilience.errors import (
 )
 from dlq_console.resilience.guard import guard
 from dlq_console.resilience.idempotency import idempotent_node
+from dlq_console.resilience.idempotency.inputs import name_of
 from dlq_console.resilience.orphans import OrphanScanner
 from dlq_console.resilience.recovery import RecoveryConsumer
 from dlq_console.resilience.retry import RetryConfig, with_retry
@@ -42,7 +46,7 @@ from dlq_console.resilience.tracing import traced_node
 from tests.resilience.states import FrozenClock
 from tests.resilience.test_breaker import ServiceError, fail, ok
 from tests.resilience.test_retry import Flaky
-from tests.services.process import wait_until
+from tests.services.process import PROJECT_ROOT, wait_until
 
 QUICK = CircuitBreakerConfig(failure_threshold=3, success_threshold=1, recovery_timeout=30)
 ROOM = BulkheadConfig(max_concurrent=2, timeout=30, acquire_timeout=0)
@@ -257,18 +261,19 @@ def test_a_call_refused_because_its_outcome_is_unknown_proves_nothing(
 ) -> None:
     """The service was not asked: its circuit neither opens nor, half-open, takes it for a probe."""
     erp = guard("erp", breaker=QUICK, idempotency_key=lambda *_: "one", state=memory)
+    pay = Flaky(1, TimeoutError())
     with pytest.raises(TimeoutError):
-        erp.call(Flaky(1, TimeoutError()))
+        erp.call(pay)
     for _ in range(5):
         with pytest.raises(OutcomeUnknown):
-            erp.call(ok)
+            erp.call(pay)
     assert (erp.stats()["breaker"]["failures"], erp.stats()["breaker"]["state"]) == (1, "closed")
     for _ in range(2):
         with pytest.raises(ServiceError):
             guard("erp", breaker=QUICK, state=memory).call(fail)
     clock.advance(30)
     with pytest.raises(OutcomeUnknown):
-        erp.call(ok)
+        erp.call(pay)
     assert erp.stats()["breaker"]["state"] == "half_open"
     assert guard("erp", breaker=QUICK, state=memory).call(ok) == "answer"
 
@@ -315,6 +320,53 @@ def test_one_call_in_two_spellings_is_the_same_call(memory: MemoryState) -> None
     with pytest.raises(IdempotencyConflict):
         Desk().pay(1, 9999)
     assert made == [(1, 1)]
+
+
+class Api:
+    """Two calls of one service, both of which are known by the number of an order."""
+
+    def charge(self, order: int) -> str:
+        return f"charged {order}"
+
+    def refund(self, order: int) -> str:
+        return f"refunded {order}"
+
+
+def test_one_key_for_two_functions_is_refused_and_gives_neither_the_result_of_the_other(
+    memory: MemoryState,
+) -> None:
+    api, erp = Api(), guard("erp", idempotency_key=str, state=memory)
+    assert [erp.call(api.charge, 7), erp.call(Api().charge, 7)] == ["charged 7"] * 2
+    other = guard("erp", idempotency_key=str, state=memory)
+    for protect in (erp, other):
+        with pytest.raises(IdempotencyConflict, match="by another function; give what is not the same call"):
+            protect.call(api.refund, 7)
+    named = guard("erp", idempotency_key=lambda order: f"refund {order}", state=memory)
+    assert named.call(api.refund, 7) == "refunded 7"
+
+
+def test_a_function_has_one_name_in_the_program_that_is_started_and_where_it_is_imported(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "payments.py"
+    file.write_text(
+        "from dlq_console.resilience.idempotency.inputs import name_of\n"
+        "def pay(): ...\n"
+        "def told(): return name_of(pay)\n"
+        "if __name__ == '__main__':\n"
+        "    import multiprocessing\n"
+        "    with multiprocessing.get_context('spawn').Pool(1) as pool:\n"
+        "        print(name_of(pay), pool.apply(told))\n"
+    )
+    names = {**os.environ, "PYTHONPATH": f"{PROJECT_ROOT}:{tmp_path}"}
+    for started in (["payments.py"], ["-m", "payments"]):
+        command = [sys.executable, *started]
+        told = subprocess.run(
+            command, cwd=tmp_path, env=names, capture_output=True, text=True, check=True, timeout=60
+        )
+        assert told.stdout == "payments.pay payments.pay\n"
+    assert name_of(partial(Api().charge, 7)) == f"{__name__}.Api.charge"
+    assert name_of(Flaky(1)) == "tests.resilience.test_retry.Flaky"
 
 
 @pytest.mark.parametrize("key", ["", 7, lambda: None])
@@ -466,6 +518,46 @@ async def test_an_awaitable_is_refused_and_counts_neither_as_a_success_nor_as_a_
     assert counted is None or (counted["successes"], counted["failures"]) == (0, 0)
 
 
+async def gives_generator() -> Iterator[int]:
+    return generating()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "function",
+    [lambda: generating(), lambda: generating_async(), gives_generator],  # noqa: PLW0108 - what is refused
+    ids=["generator", "async generator", "generator of an async function"],
+)
+async def test_a_generator_for_a_result_is_refused_and_returns_the_permit_of_a_probe(
+    memory: MemoryState, clock: FrozenClock, function: Any
+) -> None:
+    async def refused(call: Callable[..., Any]) -> None:
+        with pytest.raises(
+            ConfigurationError, match=r'^What "erp" was to call gave a generator, .* a result\.$'
+        ):
+            await _result(call, function)
+
+    erp = guard("erp", breaker=QUICK, retry=AT_ONCE, state=memory)
+    with pytest.raises(ServiceError):
+        erp.call(fail)
+    clock.advance(30)
+    breaker = CircuitBreaker("erp", QUICK, state=memory)
+    for call in (erp.call, guard("erp", breaker=QUICK, bulkhead=False, state=memory).call, breaker.call):
+        await refused(call)
+        stats = breaker.stats()
+        assert (stats["state"], stats["probes"], stats["successes"]) == ("half_open", 0, 0)
+    assert erp.stats()["bulkhead"]["in_use"] == 0
+    await refused(partial(with_retry, service_name="erp"))
+    paying = guard("erp", breaker=False, idempotency_key="one", state=memory)
+    await refused(paying.call)
+    with pytest.raises(OutcomeUnknown):
+        await _result(paying.call, function)
+
+
+async def _result(call: Callable[..., Any], function: Any) -> Any:
+    return await call(function)
+
+
 @pytest.mark.parametrize("breaker", [None, False])
 def test_a_call_whose_caller_was_interrupted_is_not_tried_again_behind_his_back(
     memory: MemoryState, breaker: Any
@@ -528,6 +620,83 @@ def test_a_guard_without_a_state_uses_what_the_process_registered(memory: Memory
         assert made == [1]
     finally:
         register_defaults(None)
+
+
+# Guards of one name
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "sentence"),
+    [
+        (
+            {"breaker": QUICK},
+            {"breaker": CircuitBreakerConfig(failure_threshold=50, success_threshold=1)},
+            r'^The guards called "erp" share their circuit, but differ in failure_threshold: 3 and 50; ',
+        ),
+        (
+            {"bulkhead": ROOM},
+            {"bulkhead": BulkheadConfig(max_concurrent=9)},
+            r'^The guards called "erp" share their slots, but differ in max_concurrent: 2 and 9; ',
+        ),
+    ],
+    ids=["circuit", "slots"],
+)
+@pytest.mark.parametrize("default", [False, True], ids=["own state", "default state"])
+def test_guards_that_share_a_circuit_or_slots_and_contradict_each_other_are_refused(
+    memory: MemoryState, one: Any, other: Any, sentence: str, default: bool
+) -> None:
+    register_defaults(lambda: Defaults(memory))
+    try:
+        first = guard("erp", state=None if default else memory, **one)
+        assert first.call(ok) == "answer"
+        second = guard("erp", state=memory, **other)
+        with pytest.raises(ConfigurationError, match=sentence):
+            second.call(ok)
+        third = guard("erp", **other)
+        with pytest.raises(ConfigurationError, match=sentence):
+            third.call(ok)
+    finally:
+        register_defaults(None)
+
+
+def test_guards_that_contradict_each_other_are_refused_at_the_first_call_of_either(
+    memory: MemoryState,
+) -> None:
+    register_defaults(lambda: Defaults(memory))
+    try:
+        first = guard("erp", breaker=QUICK)
+        second = guard("erp", breaker=CircuitBreakerConfig(failure_threshold=50))
+        for each in (first, second):
+            with pytest.raises(ConfigurationError, match="share their circuit"):
+                each.call(ok)
+    finally:
+        register_defaults(None)
+
+
+def test_guards_of_one_name_that_agree_or_share_nothing_or_are_gone_do_not_disturb_each_other(
+    memory: MemoryState,
+) -> None:
+    def made(config: Any, **more: Any) -> Any:
+        return guard("erp", breaker=config, **{"state": memory, **more})
+
+    def repeated() -> Any:
+        return CircuitBreakerConfig(failure_threshold=3, success_threshold=1, recovery_timeout=30)
+
+    otherwise = CircuitBreakerConfig(failure_threshold=50)
+    pay = made(QUICK, bulkhead=BulkheadConfig(timeout=5))
+    own = CircuitBreakerConfig(3, 1, 30, ignored_exceptions=(ValueError,))
+    others = [
+        made(repeated()),
+        made(own, bulkhead=BulkheadConfig(timeout=60)),
+        made(None),
+        made(False),
+        made(otherwise, state=MemoryState()),
+        guard("shop", breaker=otherwise, state=memory),
+    ]
+    assert [each.call(ok) for each in (pay, *others)] == ["answer"] * 7
+    # As where the module is loaded again with another configuration.
+    del pay, others
+    assert made(otherwise).call(ok) == "answer"
 
 
 def test_business_answers_are_not_retried_and_do_not_open(memory: MemoryState) -> None:

@@ -30,7 +30,7 @@ from dlq_console.resilience.calls import Replay
 from dlq_console.resilience.defaults import Defaults, register_defaults
 from dlq_console.resilience.errors import BudgetExceededError, CircuitOpenError, StillRunningError
 from dlq_console.resilience.idempotency import CLAIMS, IdempotentCalls, idempotent_node, rules
-from dlq_console.resilience.idempotency.rules import Begin, Claim, Kept, Status, decode, encode
+from dlq_console.resilience.idempotency.rules import Begin, Claim, InDoubt, Kept, Status, decode, encode
 from dlq_console.resilience.redis_state import RedisState
 from dlq_console.resilience.state import MemoryState, SharedState
 from tests.resilience.conftest import OpenState
@@ -140,6 +140,39 @@ def test_the_same_key_with_another_input_is_refused(memory: MemoryState, effects
     with pytest.raises(IdempotencyConflict):
         book({"order": 1, "amount": 12})
     assert len(effects.made) == 1
+
+
+def test_what_a_node_is_given_beside_its_input_is_compared_as_well(
+    memory: MemoryState, effects: Effects
+) -> None:
+    @idempotent_node(memory, "pay", ["order"])
+    def pay(
+        given: dict[str, Any], amount: int = 10, *, session: object = None, **more: Any
+    ) -> dict[str, Any]:
+        return effects(amount)
+
+    pay({"order": 1})
+    assert pay({"order": 1}, amount=10, session=object())["number"] == 1
+    for others in ({"amount": 99}, {"currency": "EUR"}):
+        with pytest.raises(IdempotencyConflict, match="with another input"):
+            pay({"order": 1}, **others)
+    with pytest.raises(IdempotencyConflict):
+        pay({"order": 1}, 99)
+    assert effects.made == [10]
+
+
+def test_the_config_of_a_graph_is_no_input_of_its_node_and_any_other_config_is(
+    memory: MemoryState, effects: Effects
+) -> None:
+    @idempotent_node(memory, "book", ["order"])
+    def book(given: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:
+        return effects(given["order"])
+
+    for thread in ("a", "b"):
+        assert book({"order": 1}, {"configurable": {"thread_id": thread}, "tags": []})["number"] == 1
+    book({"order": 2}, {"currency": "BRL"})
+    with pytest.raises(IdempotencyConflict):
+        book({"order": 2}, {"currency": "EUR"})
 
 
 def test_nodes_of_different_names_never_share_a_call(memory: MemoryState, effects: Effects) -> None:
@@ -643,6 +676,9 @@ class Call(RuleBasedStateMachine):
         self.holders: list[str] = []
         #: Effects of calls that ended well or in doubt and about which nobody said "not applied".
         self.effects = 0
+        #: Calls that were begun, and the doubts that a verifier was asked about, each with how many there were then.
+        self.attempts = 0
+        self.asked: list[tuple[str, int]] = []
 
     def _change(self, function: Callable[..., Any], **arguments: Any) -> Any:
         return self.state.change(CLAIMS, "k", partial(function, **arguments))
@@ -655,11 +691,16 @@ class Call(RuleBasedStateMachine):
     def somebody_asks(self) -> None:
         self.number += 1
         token = f"t{self.number}"
-        answer = self._change(rules.begin, token=token, fingerprint="f", lease=LEASE, by="p")
+        answer = self._change(
+            rules.begin, token=token, fingerprint="f", lease=LEASE, by="p", attempt=f"a{self.number}"
+        )
         if isinstance(answer, Begin):
             assert self.effects == 0, "an effect would be made twice"
             self.holders.append(token)
             self.effects = 1
+            self.attempts += 1
+        if isinstance(answer, InDoubt):
+            self.asked.append((answer.doubt, self.attempts))
 
     @precondition(lambda self: self.holders)
     @rule(data=st.data(), status=st.sampled_from([Status.DONE, Status.FAILED, Status.UNKNOWN]))
@@ -674,6 +715,16 @@ class Call(RuleBasedStateMachine):
     def a_person_decides(self, applied: bool) -> None:
         if self._change(rules.decide, applied=applied, result=None, ttl=1e12, by="ana") and not applied:
             self.effects = 0
+
+    @precondition(lambda self: self.asked)
+    @rule(data=st.data(), applied=st.booleans())
+    def a_verifier_answers(self, data: st.DataObject, applied: bool) -> None:
+        answer = data.draw(st.sampled_from(self.asked))
+        self.asked.remove(answer)
+        doubt, attempts = answer
+        if self._change(rules.decide, applied=applied, result=None, ttl=1e12, by="verifier", doubt=doubt):
+            assert attempts == self.attempts, "what was seen of one attempt was said of another"
+            self.effects = int(applied)
 
     @rule(seconds=st.sampled_from([1.0, LEASE, -LEASE, 86_400.0, -86_400.0]))
     def time_jumps(self, seconds: float) -> None:

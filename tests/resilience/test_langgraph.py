@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,12 @@ from dlq_console.contrib.langgraph import resuming, run_thread
 from dlq_console.errors import OutcomeUnknown
 from dlq_console.resilience.errors import StillRunningError
 from dlq_console.resilience.idempotency import IdempotentCalls
-from dlq_console.resilience.orphans import OrphanScanner, WorkRegister
+from dlq_console.resilience.orphans import WORK, OrphanScanner, WorkRegister, _begun, _spelled
 from dlq_console.resilience.recovery import RecoveryConsumer
 from dlq_console.resilience.redis_state import RedisState
+from dlq_console.resilience.state import MemoryState
 from tests.resilience.graph import LEASE, Outside, checkpoints, make_graph
+from tests.resilience.states import FrozenClock
 from tests.services.process import PROJECT_ROOT, StartChild
 
 for _package in ("langgraph.graph", "langgraph.checkpoint.sqlite.aio"):
@@ -70,6 +73,71 @@ async def test_a_killed_thread_goes_on_and_its_effect_happened_once(
     assert Outside(tmp_path).booked() == [8841]
     assert (work.orphans(), await scanner.ascan()) == ([], 0)
     state.close()
+
+
+def died_with(state: MemoryState, thread_id: str, given: Any) -> None:
+    """What a process leaves that dies between the beginning of its thread and the first checkpoint."""
+    begun = partial(_begun, id_=thread_id, token="dead", lease=30, given=_spelled(given))
+    state.change(WORK, "threads", begun)
+
+
+@pytest.mark.anyio
+async def test_a_thread_killed_before_its_first_checkpoint_is_begun_with_its_input(
+    tmp_path: Path, clock: FrozenClock
+) -> None:
+    state = MemoryState(clock)
+    work = WorkRegister(state, "threads")
+    died_with(state, "thread-1", {"order": 8841})
+    clock.advance(31)
+    async with checkpoints(tmp_path) as saver:
+        graph = make_graph(tmp_path, state, saver)
+        assert await OrphanScanner(state, "recovery", work.orphans).ascan() == 1
+        assert await RecoveryConsumer(state, "recovery", resuming(graph, work)).arun_once() == 1
+        snapshot = await graph.aget_state({"configurable": {"thread_id": "thread-1"}})
+    assert snapshot.values["confirmation"] == "confirmation of 8841"
+    assert Outside(tmp_path).booked() == [8841]
+    assert work.orphans() == []
+
+
+@pytest.mark.anyio
+async def test_while_the_checkpoints_are_away_the_input_of_a_thread_stays_kept(clock: FrozenClock) -> None:
+    state = MemoryState(clock)
+    work = WorkRegister(state, "threads")
+    died_with(state, "thread-1", {"order": 8841})
+    clock.advance(31)
+
+    class Away:
+        async def aget_state(self, config: Any) -> Any:
+            raise ConnectionError
+
+        async def ainvoke(self, input: Any, config: Any = None) -> Any:
+            raise AssertionError
+
+    with pytest.raises(ConnectionError):
+        await resuming(Away(), work)("thread-1")
+    assert work.orphans() == ["thread-1"]
+    with work.hold("thread-1") as kept:
+        assert kept == {"order": 8841}
+
+
+def test_the_input_of_work_outlives_every_process_that_dies_with_it(clock: FrozenClock) -> None:
+    state = MemoryState(clock)
+    died_with(state, "thread-1", {"order": 8841})
+    clock.advance(31)
+    died_with(state, "thread-1", None)
+    clock.advance(31)
+    work = WorkRegister(state, "threads")
+    with work.hold("thread-1") as kept:
+        assert kept == {"order": 8841}
+    with work.hold("thread-1") as kept:
+        assert kept is None
+
+
+@pytest.mark.parametrize(
+    "given", [None, object(), {"order": float("nan")}, {"to": (1, 2)}, {1: "x"}, "x" * 1000, {"order": {1}}]
+)
+def test_an_input_that_cannot_be_read_again_as_it_is_is_not_kept(given: Any) -> None:
+    assert _spelled(given) == ""
 
 
 @pytest.mark.anyio

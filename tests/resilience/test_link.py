@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from dlq_console.resilience.background import Background
 from dlq_console.resilience.breaker import BREAKERS, BreakerRecord, CircuitBreaker
 from dlq_console.resilience.calls import _Handover, off_the_loop
 from dlq_console.resilience.link import link_to
@@ -189,6 +190,41 @@ def test_a_job_that_goes_on_failing_is_told_once_and_once_that_it_is_done_again(
     link_to(slow).keep(job)
     wait_until(lambda: len(caplog.records) > 1 and job.times == 6, 20, "the last time")
     assert [record.levelname for record in caplog.records] == ["ERROR", "INFO"]
+
+
+def test_looks_that_fail_are_told_once_and_the_jobs_are_done_meanwhile(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    looks: list[int] = []
+
+    def look() -> bool:
+        looks.append(1)
+        raise ZeroDivisionError
+
+    background = Background(0.001, look)
+    job = Repeated(lambda times: times < 5)
+    background.keep(job)
+    wait_until(lambda: job.times == 5 and len(looks) > 5, 20, "the last time")
+    assert background.is_running
+    background.stop()
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_thread_that_has_ended_is_begun_again() -> None:
+    ends = iter([SystemExit()])
+
+    def look() -> bool:
+        for end in ends:
+            raise end
+        return False
+
+    background = Background(0.001, look)
+    background.start()
+    wait_until(lambda: not background.is_running, 20, "the end")
+    job = Repeated(lambda times: times < 5)
+    background.keep(job)
+    wait_until(lambda: job.times == 5, 20, "the last time")
 
 
 def test_a_job_that_is_asked_for_while_it_ends_is_done_once_more(slow: SlowState) -> None:

@@ -6,6 +6,8 @@ import asyncio
 import sys
 import threading
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,10 +16,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
 from dlq_console.errors import ConfigurationError, PayloadRefused, StoreUnavailable
-from dlq_console.resilience import queue_rules
+from dlq_console.resilience import orphans, queue_rules
 from dlq_console.resilience.backpressure import QueueGuard
 from dlq_console.resilience.errors import StillRunningError
-from dlq_console.resilience.orphans import OrphanScanner, WorkRegister
+from dlq_console.resilience.orphans import WORK, OrphanScanner, WorkRegister
 from dlq_console.resilience.queue_rules import QUEUES
 from dlq_console.resilience.recovery import RecoveryConsumer
 from dlq_console.resilience.redis_state import RedisState
@@ -136,6 +138,25 @@ async def test_async_code_may_make_its_dead_letters_async(memory: MemoryState, l
     queue = QueueGuard(memory, "recovery", max_size=1, on_full=on_full)
     assert [await queue.asafe_enqueue(number) for number in range(2)] == [True, False]
     assert letters == [1]
+
+
+async def async_letter(*_item: Any) -> None:
+    raise AssertionError("nobody awaits it")
+
+
+def hidden_async(*item: Any) -> Any:
+    return async_letter(*item)
+
+
+@pytest.mark.parametrize("on_full", [async_letter, hidden_async])
+def test_a_sync_caller_is_never_told_of_a_dead_letter_that_nobody_awaited(
+    memory: MemoryState, on_full: Any
+) -> None:
+    filled(memory, 1)
+    queue = QueueGuard(memory, "recovery", max_size=1, on_full=on_full)
+    with pytest.raises(ConfigurationError, match="async"):
+        queue.safe_enqueue(2)
+    assert (queue.stats()["size"], queue.stats()["refused"]) == (1, 0)
 
 
 def test_contents_are_refused_where_references_belong(memory: MemoryState) -> None:
@@ -267,6 +288,75 @@ def test_an_item_whose_dead_letter_cannot_be_made_stays_parked(memory: MemorySta
     assert queue.stats()["parked"] == 1
 
 
+def test_an_async_dead_letter_is_refused_where_the_handler_is_sync(memory: MemoryState) -> None:
+    with pytest.raises(ConfigurationError, match="on_dead"):
+        RecoveryConsumer(memory, "recovery", always_fails, on_dead=async_letter)
+
+
+def test_an_item_whose_dead_letter_nobody_awaited_stays_parked(
+    memory: MemoryState, caplog: pytest.LogCaptureFixture
+) -> None:
+    queue = filled(memory, 1)
+    consumer = RecoveryConsumer(memory, "recovery", always_fails, retry=AT_ONCE, on_dead=hidden_async)
+    assert consumer.run_once() == 0
+    assert (queue.stats()["parked"], queue.stats()["size"]) == (1, 1)
+    assert "it stays parked" in caplog.text
+
+
+def test_a_handler_whose_work_nobody_awaited_has_not_done_its_item(memory: MemoryState) -> None:
+    queue = filled(memory, 1)
+    consumer = RecoveryConsumer(memory, "recovery", hidden_async, retry=AT_ONCE)
+    assert consumer.run_once() == 0
+    assert [item.error for item in consumer.parked()] == ["ConfigurationError"]
+    assert queue.stats()["size"] == 1
+
+
+async def fails_async(_item: Any) -> None:
+    await asyncio.sleep(0)
+    raise ConnectionError
+
+
+@pytest.mark.anyio
+async def test_an_async_dead_letter_is_made_before_its_item_leaves(
+    state: SharedState, letters: list[Any]
+) -> None:
+    queue = filled(state, {"thread": 1})
+
+    async def on_dead(item: Any, error: str) -> None:
+        await asyncio.sleep(0.01)
+        letters.append((item, error, queue.stats()["size"]))
+
+    consumer = RecoveryConsumer(state, "recovery", fails_async, retry=AT_ONCE, on_dead=on_dead)
+    assert await consumer.arun_once() == 0
+    assert letters == [({"thread": 1}, "ConnectionError", 1)]
+    assert queue.stats()["size"] == 0
+
+
+def test_an_async_dead_letter_is_awaited_for_sync_code_too(memory: MemoryState, letters: list[Any]) -> None:
+    queue = filled(memory, 1)
+
+    async def on_dead(item: Any, _error: str) -> None:
+        await asyncio.sleep(0)
+        letters.append(item)
+
+    RecoveryConsumer(memory, "recovery", fails_async, retry=AT_ONCE, on_dead=on_dead).run_once()
+    assert (letters, queue.stats()["size"]) == ([1], 0)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("failure", [StoreUnavailable, SystemExit, asyncio.CancelledError])
+async def test_an_item_whose_async_dead_letter_cannot_be_made_stays_parked(
+    memory: MemoryState, failure: type[BaseException]
+) -> None:
+    queue = filled(memory, 1)
+
+    async def on_dead(_item: Any, _error: str) -> None:
+        raise failure
+
+    await RecoveryConsumer(memory, "recovery", fails_async, retry=AT_ONCE, on_dead=on_dead).arun_once()
+    assert queue.stats()["parked"] == 1
+
+
 def test_work_that_is_under_way_elsewhere_is_looked_at_later_and_costs_no_attempt(
     memory: MemoryState, clock: FrozenClock
 ) -> None:
@@ -370,16 +460,58 @@ def test_an_item_that_kills_its_processes_is_not_begun_for_ever(
     assert (done, queue.stats()["parked"]) == ([], 1)
 
 
-def test_a_person_may_resume_or_discard_a_parked_item(memory: MemoryState) -> None:
-    queue = filled(memory, 1)
-    RecoveryConsumer(memory, "recovery", lambda _item: 1 / 0, retry=AT_ONCE).run_once()
-    record = memory.read(QUEUES, "recovery").record
-    assert record is not None
-    id_ = record.items[0].id
-    assert memory.change(QUEUES, "recovery", lambda record, now: queue_rules.resume(record, now, id_=id_))
-    assert queue.stats()["parked"] == 0
-    assert memory.change(QUEUES, "recovery", lambda record, now: queue_rules.discard(record, now, id_=id_))
-    assert queue.stats()["size"] == 0
+def always_fails(_item: Any) -> None:
+    raise ZeroDivisionError
+
+
+def test_a_person_sees_parked_items_and_resumes_or_discards_them(state: SharedState) -> None:
+    queue = filled(state, {"thread": 1}, {"thread": 2})
+    consumer = RecoveryConsumer(state, "recovery", always_fails, retry=AT_ONCE)
+    consumer.run_once()
+    first, second = sorted(consumer.parked(), key=lambda item: item.value)
+    assert (first.queue, first.value, first.error) == ("recovery", '{"thread":1}', "ZeroDivisionError")
+    assert first.attempts == AT_ONCE.max_attempts
+    assert RecoveryConsumer(state, "other", always_fails).parked() == []
+
+    assert consumer.resume(first.id)
+    assert not consumer.resume(first.id)
+    assert not consumer.discard(first.id)
+    assert consumer.discard(second.id)
+    assert not consumer.resume(second.id)
+    assert (consumer.parked(), queue.stats()["size"]) == ([], 1)
+    done: list[Any] = []
+    assert RecoveryConsumer(state, "recovery", done.append).run_once() == 1
+    assert done == [{"thread": 1}]
+
+
+def test_a_resumed_item_has_all_of_its_attempts(memory: MemoryState) -> None:
+    filled(memory, 1)
+    attempts: list[int] = []
+
+    def handle(item: int) -> None:
+        attempts.append(item)
+        raise ZeroDivisionError
+
+    consumer = RecoveryConsumer(memory, "recovery", handle, retry=AT_ONCE)
+    consumer.run_once()
+    assert consumer.resume(consumer.parked()[0].id)
+    consumer.run_once()
+    assert len(attempts) == 2 * AT_ONCE.max_attempts
+
+
+def test_a_discarded_item_is_not_brought_back_by_a_scan_that_began_before(
+    memory: MemoryState, clock: FrozenClock
+) -> None:
+    filled(memory, "a")
+    consumer = RecoveryConsumer(memory, "recovery", always_fails, retry=AT_ONCE)
+    consumer.run_once()
+
+    def slow_find() -> list[str]:
+        clock.advance(1)
+        assert consumer.discard(consumer.parked()[0].id)
+        return ["a"]
+
+    assert OrphanScanner(memory, "recovery", slow_find).scan() == 0
 
 
 def test_a_consumer_goes_on_when_the_state_was_away(redis_server: RedisServer, redis_url: str) -> None:
@@ -413,7 +545,141 @@ async def test_an_async_consumer_runs_until_it_is_cancelled(memory: MemoryState)
         await task
 
 
+async def stopped(consumer: RecoveryConsumer, is_inside: Callable[[], bool]) -> None:
+    """Run a consumer until an item of it is under way, then stop it."""
+    task = asyncio.create_task(consumer.arun_forever())
+    await until(is_inside)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("what_it_makes_of_it", [None, RuntimeError])
+async def test_stopping_a_consumer_spends_no_attempt(
+    state: SharedState, letters: list[Any], what_it_makes_of_it: type[Exception] | None
+) -> None:
+    queue = filled(state, "long")
+    begun: list[str] = []
+
+    async def handle(item: str) -> None:
+        begun.append(item)
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            if what_it_makes_of_it is None:
+                raise
+            raise what_it_makes_of_it from None
+
+    for number in range(1, AT_ONCE.max_attempts + 3):
+        consumer = RecoveryConsumer(
+            state, "recovery", handle, retry=AT_ONCE, on_dead=lambda *item: letters.append(item)
+        )
+        await stopped(consumer, lambda number=number: len(begun) == number)  # type: ignore[misc]  # with its own number
+        assert (queue.stats()["running"], queue.stats()["size"]) == (0, 1)
+    assert letters == []
+    done: list[str] = []
+    assert RecoveryConsumer(state, "recovery", done.append, retry=AT_ONCE).run_once() == 1
+    assert done == ["long"]
+
+
+@pytest.mark.anyio
+async def test_a_consumer_that_is_stopped_while_a_dead_letter_is_made_gives_its_item_back(
+    memory: MemoryState,
+) -> None:
+    queue = filled(memory, 1)
+    inside: list[Any] = []
+
+    async def on_dead(item: Any, _error: str) -> None:
+        inside.append(item)
+        await asyncio.sleep(60)
+
+    once = RetryConfig(max_attempts=1)
+    await stopped(
+        RecoveryConsumer(memory, "recovery", fails_async, retry=once, on_dead=on_dead), lambda: inside == [1]
+    )
+    assert (queue.stats()["running"], queue.stats()["parked"], queue.stats()["size"]) == (0, 0, 1)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("error", [SystemExit, asyncio.CancelledError])
+async def test_an_async_handler_that_wants_to_end_its_process_has_failed(
+    memory: MemoryState, error: type[BaseException]
+) -> None:
+    filled(memory, 1, 2)
+    done: list[int] = []
+
+    async def handle(item: int) -> None:
+        if item == 1:
+            raise error
+        done.append(item)
+
+    consumer = RecoveryConsumer(memory, "recovery", handle, retry=AT_ONCE)
+    assert await consumer.arun_once() == 1
+    assert done == [2]
+    assert [(item.attempts, item.error) for item in consumer.parked()] == [(3, error.__name__)]
+
+
+def test_a_sync_handler_that_wants_to_end_its_process_has_failed(memory: MemoryState) -> None:
+    filled(memory, 1)
+    consumer = RecoveryConsumer(memory, "recovery", lambda _item: sys.exit(3), retry=AT_ONCE)
+    assert consumer.run_once() == 0
+    assert [(item.attempts, item.error) for item in consumer.parked()] == [(3, "SystemExit")]
+
+
 # Orphans
+
+
+def test_after_the_clock_was_set_back_the_item_of_a_dead_process_is_taken_up_when_its_lease_is_over(
+    memory: MemoryState, clock: FrozenClock
+) -> None:
+    filled(memory, 1)
+    take = partial(queue_rules.take, token="dead", owner="h:1", lease=30, max_concurrent=3)
+    assert memory.change(QUEUES, "recovery", take) is not None
+    clock.advance(-3600)
+    consumer = RecoveryConsumer(memory, "recovery", lambda _item: None)
+    assert consumer.run_once() == 0
+    clock.advance(31)
+    assert consumer.run_once() == 1
+
+
+def test_after_the_clock_was_set_back_the_next_scan_finds_again_what_was_done_before(
+    memory: MemoryState, clock: FrozenClock
+) -> None:
+    filled(memory, "a")
+    RecoveryConsumer(memory, "recovery", lambda _item: None).run_once()
+    clock.advance(-3600)
+    scanner = OrphanScanner(memory, "recovery", lambda: ["a"])
+    assert scanner.scan() == 0
+    clock.advance(1)
+    assert scanner.scan() == 1
+
+
+def test_after_the_clock_was_set_back_dead_work_is_an_orphan_when_its_lease_is_over(
+    memory: MemoryState, clock: FrozenClock
+) -> None:
+    begun = partial(orphans._begun, id_="thread-1", token="dead", lease=30)
+    memory.change(WORK, "threads", begun)
+    clock.advance(-3600)
+    work = WorkRegister(memory, "threads")
+    assert work.orphans() == []
+    clock.advance(31)
+    assert work.orphans() == ["thread-1"]
+
+
+def test_after_the_clock_was_set_back_dead_work_may_be_begun_when_its_lease_is_over(
+    memory: MemoryState, clock: FrozenClock
+) -> None:
+    begun = partial(orphans._begun, id_="thread-1", token="dead", lease=30)
+    memory.change(WORK, "threads", begun)
+    clock.advance(-3600)
+    work = WorkRegister(memory, "threads")
+    with pytest.raises(StillRunningError) as caught, work.hold("thread-1"):
+        pass
+    assert caught.value.retry_after == 30
+    clock.advance(31)
+    with work.hold("thread-1"):
+        pass
 
 
 def test_orphans_are_found_and_queued_once_by_any_number_of_scanners(state: SharedState) -> None:
@@ -457,7 +723,10 @@ async def test_a_search_may_be_async(memory: MemoryState) -> None:
         await asyncio.sleep(0)
         return ["a"]
 
-    assert await OrphanScanner(memory, "recovery", find).ascan() == 1
+    scanner = OrphanScanner(memory, "recovery", find)
+    assert await scanner.ascan() == 1
+    with pytest.raises(ConfigurationError, match="async"):
+        scanner.scan()
 
 
 def test_work_is_under_way_once_and_leaves_no_orphan_however_it_ends(state: SharedState) -> None:

@@ -9,6 +9,8 @@ from itertools import chain
 from typing import Any
 
 import pytest
+import redis
+from billiard.exceptions import SoftTimeLimitExceeded
 
 from dlq_console.clock import monotonic
 from dlq_console.errors import StoreUnavailable
@@ -16,6 +18,7 @@ from dlq_console.resilience.breaker import BREAKERS, Admission, CircuitBreaker, 
 from dlq_console.resilience.bulkhead import Bulkhead, BulkheadConfig
 from dlq_console.resilience.errors import BulkheadFullError, CircuitOpenError
 from dlq_console.resilience.figures import read_figures
+from dlq_console.resilience.idempotency import IdempotentCalls
 from dlq_console.resilience.link import FIRST_RETRY, link_to
 from dlq_console.resilience.redis_state import RedisState
 from tests.resilience.crowd import in_threads
@@ -358,16 +361,113 @@ def test_a_wrong_password_is_a_state_that_is_away_and_is_never_shown(
     assert f"127.0.0.1:{redis_server.port}" in str(caught.value)
 
 
-def test_damaged_text_in_redis_is_no_record_and_is_replaced(
+def _text(client: redis.Redis, key: str) -> None:
+    client.set(key, "damaged")
+
+
+def _bytes(client: redis.Redis, key: str) -> None:
+    client.set(key, b"\xff\xfe")
+
+
+def _list(client: redis.Redis, key: str) -> None:
+    client.delete(key)
+    client.lpush(key, "damaged")
+
+
+Damage = Callable[[redis.Redis, str], None]
+
+
+@pytest.mark.parametrize("damage", [_text, _bytes, _list])
+def test_what_cannot_be_read_in_redis_is_no_record_and_is_replaced_and_concerns_no_other_service(
+    redis_state: RedisState, redis_server: RedisServer, caplog: pytest.LogCaptureFixture, damage: Damage
+) -> None:
+    breaker = CircuitBreaker("erp", CONFIG, state=redis_state)
+    bulkhead = Bulkhead("crm", TWO, state=redis_state)
+    failing(breaker, 1)
+    with redis_server.client() as client:
+        damage(client, "dlq:{breaker}:erp")
+    wait_until(lambda: breaker.stats()["consecutive_failures"] == 0, 5, "the damage to be seen")
+    assert read_figures(redis_state).breakers.keys() <= {"erp"}
+    assert breaker.call(ok) == bulkhead.run(ok) == "answer"
+    failing(breaker, 2)
+    assert state_of(breaker) == "open"
+    seen = redis_state.read(BREAKERS, "erp").record
+    assert seen is not None
+    assert link_to(redis_state).epoch == 0
+    assert sum("cannot be read" in record.getMessage() for record in caplog.records) == 1
+
+
+def test_a_list_of_circuits_that_something_else_stands_in_for_is_begun_anew(
     redis_state: RedisState, redis_server: RedisServer
 ) -> None:
+    with redis_server.client() as client:
+        client.set("dlq:{breaker}", "damaged")
+    failing(CircuitBreaker("erp", CONFIG, state=redis_state), 1)
+    assert back(redis_state)
+    assert list(redis_state.read_all(BREAKERS)[0]) == ["erp"]
+
+
+@pytest.mark.parametrize("damage", [_text, _bytes, _list])
+def test_a_call_that_must_be_made_once_is_not_made_again_where_its_record_cannot_be_read(
+    redis_state: RedisState, redis_server: RedisServer, damage: Damage
+) -> None:
+    calls, made = IdempotentCalls("book", redis_state), []
+    calls.run("k", "f", lambda: made.append(1))
+    with redis_server.client() as client:
+        (key,) = client.scan_iter("dlq:{claim}:*")
+        damage(client, key)
+    with pytest.raises(StoreUnavailable, match="damaged"):
+        calls.run("k", "f", lambda: made.append(2))
+    assert made == [1]
+
+
+def test_what_cannot_be_read_leaves_the_slots_of_all_services_renewed(
+    redis_state: RedisState, redis_server: RedisServer
+) -> None:
+    elsewhere = RedisState(redis_state._url, timeout=5.0)
+    config = BulkheadConfig(max_concurrent=1, acquire_timeout=0, lease=1)
+    held = Bulkhead("crm", config, state=redis_state).acquire()
     breaker = CircuitBreaker("erp", CONFIG, state=redis_state)
     failing(breaker, 1)
     with redis_server.client() as client:
-        client.set("dlq:{breaker}:erp", "damaged")
-    wait_until(lambda: breaker.stats()["consecutive_failures"] == 0, 5, "the damage to be seen")
-    failing(breaker, 2)
-    assert state_of(breaker) == "open"
+        _bytes(client, "dlq:{breaker}:erp")
+    other = Bulkhead("crm", config, state=elsewhere)
+    wait_until(lambda: (other.stats()["oldest"] or {"seconds": 9})["seconds"] > 2, 20, "two leases")
+    assert other.stats()["in_use"] == 1
+    held.release()
+    elsewhere.close()
+
+
+def test_a_host_name_that_can_be_none_is_a_state_that_is_away() -> None:
+    state = RedisState(f"redis://{'a' * 70}.example:6379")
+    breaker = CircuitBreaker("erp", CONFIG, state=state)
+    assert breaker.call(ok) == "answer"
+    assert breaker.stats()["degraded"] is True
+    state.close()
+
+
+def test_the_answer_to_an_interrupted_question_is_not_taken_for_that_to_the_next(
+    redis_state: RedisState, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = RedisState(redis_state._url, timeout=20)
+    for name, failures in (("erp", 1), ("crm", 2)):
+        failing(CircuitBreaker(name, CircuitBreakerConfig(failure_threshold=9), state=state), failures)
+
+    def interrupted(*_: Any, **__: Any) -> Any:
+        raise SoftTimeLimitExceeded
+
+    with redis_server.paused():
+        with monkeypatch.context() as patched:
+            patched.setattr(state._redis, "parse_response", interrupted)
+            with pytest.raises(SoftTimeLimitExceeded):
+                state.read(BREAKERS, "erp")
+        thread = threading.Timer(0.2, redis_server.resume)
+        thread.start()
+        seen = state.read(BREAKERS, "crm").record
+        thread.join()
+    assert seen is not None
+    assert seen.failures == 2
+    state.close()
 
 
 def test_every_key_has_an_end_and_begins_with_the_prefix(

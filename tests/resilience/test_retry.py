@@ -358,6 +358,10 @@ def test_a_service_in_trouble_gets_few_retries(service: str) -> None:
         ({"max_attempts": 0}, "max_attempts must be a whole number of at least 1, not 0."),
         ({"base_delay": -1}, "base_delay must be a number of at least 0, not -1."),
         ({"base_delay": 1e300}, "base_delay must be ten years (315360000 s) at most, not 1e+300."),
+        (
+            {"base_delay": 10**400},
+            "base_delay must be a number of at least 0, not a number of so many digits.",
+        ),
         ({"max_delay": float("inf")}, "max_delay must be a number of at least 0, not inf."),
         ({"exponential_base": 0.5}, "exponential_base must be a number of at least 1, not 0.5."),
         ({"jitter": "some"}, "jitter is True, False, full, equal, proportional, none, not 'some'."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import signal
@@ -10,12 +11,15 @@ import threading
 from typing import Any
 
 import pytest
+from billiard.exceptions import SoftTimeLimitExceeded
 
 from dlq_console.errors import ConfigurationError, LeaseLost, OutcomeUnknown, StoreUnavailable
+from dlq_console.resilience.breaker import CircuitBreakerConfig
 from dlq_console.resilience.calls import Replay
-from dlq_console.resilience.errors import StillRunningError
+from dlq_console.resilience.errors import StillRunningError, VerifierFailedError
 from dlq_console.resilience.guard import guard
 from dlq_console.resilience.idempotency import CLAIMS, IdempotentCalls, idempotent_node
+from dlq_console.resilience.idempotency.doubt import leaves_doubt
 from dlq_console.resilience.idempotency.rules import Status
 from dlq_console.resilience.idempotency.undecided import OPEN_CALLS, decide, undecided
 from dlq_console.resilience.redis_state import RedisState
@@ -284,6 +288,164 @@ async def test_an_async_guard_asks_an_async_verifier(memory: MemoryState) -> Non
         erp(pay)
     with pytest.raises(ConfigurationError, match="is async, but its function is not"):
         erp.call(pay)
+
+
+class Bank:
+    """Pays at the second attempt, whose answer is lost as that of the first one; its verifier tells what it has seen."""
+
+    def __init__(self) -> None:
+        self.attempts = 0
+        self.paid: list[str] = []
+        self.looked, self.answers = threading.Event(), threading.Event()
+
+    def verify(self, order: str) -> Any:
+        seen = "applied" if self.paid else "not_applied"
+        if threading.current_thread().name == "slow" and not self.looked.is_set():
+            self.looked.set()
+            assert self.answers.wait(20)
+        return seen
+
+    def pay(self, order: str) -> str:
+        self.attempts += 1
+        if self.attempts > 1:
+            self.paid.append(order)
+        if self.attempts < 3:
+            raise TimeoutError
+        return order
+
+    async def apay(self, order: str) -> str:
+        return self.pay(order)
+
+
+@pytest.mark.parametrize("own_retry", [False, True], ids=["made again by others", "made again by its holder"])
+def test_what_a_slow_verifier_has_seen_decides_no_later_doubt(state: SharedState, own_retry: bool) -> None:
+    bank, calls = Bank(), IdempotentCalls("pay", state)
+    asked: list[Any] = []
+
+    def pay(token: str | None) -> Any:
+        return calls.run("k", "f", lambda: bank.pay("o1"), token=token, verify=lambda: bank.verify("o1"))
+
+    def pay_slowly() -> None:
+        asked.append(pay(None))
+
+    with pytest.raises(TimeoutError):
+        pay("mine")
+    slow = threading.Thread(target=pay_slowly, name="slow")
+    slow.start()
+    assert bank.looked.wait(20)
+    with pytest.raises(TimeoutError):
+        pay("mine" if own_retry else None)
+    bank.answers.set()
+    slow.join()
+    assert (bank.paid, asked) == (["o1"], [Replay(None)])
+
+
+@pytest.mark.anyio
+async def test_what_a_slow_async_verifier_has_seen_decides_no_later_doubt(state: SharedState) -> None:
+    bank, erp = Bank(), IdempotentCalls("pay", state)
+    looked, answers = asyncio.Event(), asyncio.Event()
+
+    async def verify() -> Any:
+        seen = "applied" if bank.paid else "not_applied"
+        if not looked.is_set():
+            looked.set()
+            await answers.wait()
+        return seen
+
+    async def pay() -> Any:
+        return await erp.arun("k", "f", lambda: bank.apay("o1"), verify=verify)
+
+    with pytest.raises(TimeoutError):
+        await pay()
+    slow = asyncio.create_task(pay())
+    await looked.wait()
+    with pytest.raises(TimeoutError):
+        await pay()
+    answers.set()
+    assert (await slow, bank.paid) == (Replay(None), ["o1"])
+
+
+def test_a_verifier_that_always_comes_too_late_is_not_asked_for_ever(memory: MemoryState) -> None:
+    calls = IdempotentCalls("pay", memory)
+    asked: list[int] = []
+
+    def verify() -> Any:
+        asked.append(1)
+        assert calls.decide("k", applied=False, actor="ana")
+        leave_doubt(calls, "k")
+        return "not_applied"
+
+    leave_doubt(calls, "k")
+    with pytest.raises(OutcomeUnknown):
+        calls.run("k", "f", lambda: "twice", verify=verify)
+    assert len(asked) == 3
+
+
+def test_a_decision_about_one_doubt_is_none_about_the_next_one(memory: MemoryState) -> None:
+    calls = IdempotentCalls("pay", memory)
+    leave_doubt(calls, "k")
+    (first,) = undecided(memory)
+    assert calls.decide("k", applied=False, actor="ana", doubt=first.doubt)
+    leave_doubt(calls, "k")
+    (second,) = undecided(memory)
+    assert not calls.decide("k", applied=False, actor="ana", doubt=first.doubt)
+    assert listed(memory) == [("k", "TimeoutError")]
+    assert calls.decide("k", applied=True, actor="ana", doubt=second.doubt)
+
+
+# A verifier that fails
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_a_verifier_that_fails_hides_no_error_of_the_call_and_says_nothing_about_the_service(
+    memory: MemoryState, caplog: pytest.LogCaptureFixture, is_async: bool
+) -> None:
+    lost = TimeoutError("the answer was lost")
+    pay = Flaky(9, lost)
+
+    def verify() -> Any:
+        raise ConnectionError("secret")
+
+    async def apay() -> int:
+        return pay()
+
+    retry, once = RetryConfig(max_attempts=5, base_delay=0), CircuitBreakerConfig(failure_threshold=2)
+    erp = guard("erp", breaker=once, retry=retry, idempotency_key="one", verify=verify, state=memory)
+    with pytest.raises(TimeoutError) as caught:
+        asyncio.run(erp.call(apay)) if is_async else erp.call(pay)
+    assert caught.value is lost
+    assert leaves_doubt(lost)
+    failed = lost.__context__
+    assert isinstance(failed, VerifierFailedError)
+    assert isinstance(failed.__cause__, ConnectionError)
+    assert 'The verifier of "erp" failed with ConnectionError.' in caplog.text
+    assert "secret" not in caplog.text
+    stats = erp.stats()["breaker"]
+    assert (pay.calls, stats["failures"], stats["ignored"], stats["state"]) == (1, 1, 1, "closed")
+
+
+def test_a_verifier_that_fails_leaves_a_doubt_of_before_as_it_was(memory: MemoryState) -> None:
+    calls = IdempotentCalls("pay", memory)
+    leave_doubt(calls, "k")
+
+    def verify() -> Any:
+        raise ZeroDivisionError
+
+    with pytest.raises(OutcomeUnknown, match=r"TimeoutError, and its verifier failed with ZeroDivisionError"):
+        calls.run("k", "f", lambda: "twice", verify=verify)
+    assert listed(memory) == [("k", "TimeoutError")]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SoftTimeLimitExceeded(), ConfigurationError()])
+def test_an_interrupt_is_no_failure_of_the_verifier(memory: MemoryState, error: BaseException) -> None:
+    calls = IdempotentCalls("pay", memory)
+    leave_doubt(calls, "k")
+
+    def verify() -> Any:
+        raise error
+
+    with pytest.raises(type(error)):
+        calls.run("k", "f", lambda: "twice", verify=verify)
 
 
 def test_what_could_not_be_said_of_an_attempt_is_not_said_of_the_next_one(

@@ -49,6 +49,21 @@ def test_calls_of_unknown_outcome_are_listed_and_decided(desk: Desk, ci: Program
     assert body["detail"].startswith("No call k waits for a decision")
 
 
+def test_a_decision_about_a_doubt_is_not_taken_for_one_about_a_later_doubt(desk: Desk, ci: Program) -> None:
+    leave_doubt(desk)
+    decision = {"key": "k", "applied": False, "doubt": ci.get("/nodes").get_json()["items"][0]["doubt"]}
+    assert ci.post("/nodes/decide", decision).status_code == 200
+    calls = leave_doubt(desk)
+    body = problem(ci.post("/nodes/decide", decision), 409)
+    assert (body["event_status"], body["detail"].endswith("look at the other side once more.")) == (
+        "unknown",
+        True,
+    )
+    decision = {"key": "k", "applied": True, "doubt": ci.get("/nodes").get_json()["items"][0]["doubt"]}
+    assert ci.post("/nodes/decide", decision).status_code == 200
+    assert calls.run("k", "f", lambda: "twice") == Replay(None)
+
+
 def test_a_decision_is_that_of_the_token(desk: Desk, ci: Program) -> None:
     leave_doubt(desk)
     ci.post("/nodes/decide", {"key": "k", "applied": False, "note": "Not there"})
@@ -76,6 +91,7 @@ def test_a_call_that_is_being_made_is_not_decided(desk: Desk, ci: Program) -> No
         {"key": "k", "applied": "perhaps"},
         {"key": 7, "applied": True},
         {"key": "k", "applied": True, "note": "x" * 2001},
+        {"key": "k", "applied": True, "doubt": 7},
         {"key": "k", "applied": True, "more": 1},
     ],
 )

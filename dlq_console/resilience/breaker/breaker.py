@@ -28,7 +28,15 @@ from dlq_console.resilience.breaker.record import (
 )
 from dlq_console.resilience.breaker.rules import NO_EVIDENCE, Refused, Verdict
 from dlq_console.resilience.breaker.window import GOOD, Evidence
-from dlq_console.resilience.calls import is_async, is_interrupt, is_local, no_generator, off_the_loop, owner
+from dlq_console.resilience.calls import (
+    is_async,
+    is_interrupt,
+    is_local,
+    no_generator,
+    no_generator_made,
+    off_the_loop,
+    owner,
+)
 from dlq_console.resilience.errors import CircuitOpenError
 from dlq_console.resilience.forks import forget_in_child
 from dlq_console.resilience.hints import retry_after_of
@@ -108,18 +116,19 @@ class CircuitBreaker:
 
         Raises:
             CircuitOpenError: it was not called.
-            ConfigurationError: `fn` is a generator function.
+            ConfigurationError: `fn` is or gave a generator.
         """
         no_generator(fn, self.name)
         if is_async(fn):
             return self._call_async(fn, args, kwargs)
         admission = self.admit()
         try:
-            result = fn(*args, **kwargs)
+            result = no_generator_made(fn(*args, **kwargs), self.name)
         except BaseException as error:
             admission.failed(error)
             raise
         if hasattr(type(result), "__await__"):
+            # What `breaker.call(bulkhead.run, async_fn)` gives.
             return self._awaited(lambda: result, admission)
         admission.succeeded()
         return result
@@ -129,12 +138,12 @@ class CircuitBreaker:
 
     async def _awaited(self, call: Callable[[], Awaitable[Any]], admission: Admission) -> Any:
         try:
-            value = await call()
+            result = no_generator_made(await call(), self.name)
         except BaseException as error:
             await admission.afailed(error)
             raise
         await admission.asucceeded()
-        return value
+        return result
 
     # What a person may do
 
@@ -236,10 +245,10 @@ class CircuitBreaker:
         """What an error proves; None for nothing."""
         if is_interrupt(error) or is_local(error):
             return None
-        if isinstance(error, self.config.success_exceptions):
-            return GOOD
         if isinstance(error, self.config.ignored_exceptions):
             return None
+        if isinstance(error, self.config.success_exceptions):
+            return GOOD
         if not isinstance(error, self.config.expected_exception):
             return None
         return Evidence(failed=1, error=type(error).__name__, retry_after=retry_after_of(error))

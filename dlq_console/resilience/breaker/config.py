@@ -12,6 +12,11 @@ ErrorClasses = type[BaseException] | tuple[type[BaseException], ...]
 
 #: Longest count window: its outcomes are written with the record.
 LARGEST_WINDOW = 1000
+#: A circuit that needs more good probes in a row than this would never close.
+LARGEST_SUCCESS_THRESHOLD = 1000
+#: What a service asks for counts for so long at least, in seconds, or for recovery_timeout where that is shorter: a
+#: moment would let the next caller in at once.
+SHORTEST_ASKED = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,10 +79,10 @@ class CircuitBreakerConfig:
 
     Attributes:
         failure_threshold: failures in a row that open it, where no window is given.
-        success_threshold: probes that must succeed before it closes.
+        success_threshold: probes that must succeed before it closes, 1,000 at most.
         recovery_timeout: how long it stays open before a probe is let through.
         expected_exception: errors that count as failures; every other one is no evidence either way.
-        ignored_exceptions: of those, the ones that are no evidence.
+        ignored_exceptions: errors that are no evidence all the same; stronger than the other two lists.
         half_open_max_calls: probes that may be under way at once.
         recovery_multiplier: the open time grows by this factor with each probe that fails.
         max_recovery_timeout: longest open time, also where the service itself asks for more (Retry-After).
@@ -99,6 +104,9 @@ class CircuitBreakerConfig:
     def __post_init__(self) -> None:
         checks.count(self.failure_threshold, "failure_threshold")
         checks.count(self.success_threshold, "success_threshold")
+        checks.number(
+            self.success_threshold, "success_threshold", at_least=1, at_most=LARGEST_SUCCESS_THRESHOLD
+        )
         checks.count(self.half_open_max_calls, "half_open_max_calls")
         checks.seconds(self.recovery_timeout, "recovery_timeout")
         checks.number(self.recovery_multiplier, "recovery_multiplier", at_least=1)
@@ -135,7 +143,7 @@ class CircuitBreakerConfig:
         """
         longest = max(self.max_recovery_timeout, self.recovery_timeout)
         if asked is not None:
-            return min(asked, longest)
+            return min(max(asked, min(SHORTEST_ASKED, self.recovery_timeout)), longest)
         grown = self.recovery_timeout
         for _ in range(reopened):
             if grown >= longest or self.recovery_multiplier == 1:

@@ -265,9 +265,11 @@ def due(record: BreakerRecord, now: float) -> bool:
 
 
 def standing_override(record: BreakerRecord, now: float) -> Override | None:
-    """The person's decision that stands at this moment."""
+    """The person's decision that stands at this moment; one for some seconds ends when the clock was set back behind it."""
     override = record.override
-    return None if override is None or (override.until is not None and override.until <= now) else override
+    if override is None or override.until is None:
+        return override
+    return None if is_over(override.until, override.until - override.at, now) else override
 
 
 def computed_state(record: BreakerRecord, now: float) -> CircuitState:

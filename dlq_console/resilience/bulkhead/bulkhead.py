@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
+from weakref import ref
 
 import anyio
 
@@ -42,12 +43,18 @@ _LONGEST_PAUSE = 0.25
 
 
 class Held:
-    """A slot that is held; give it back with `release`."""
+    """A slot that is asked for or held; give it back with `release`.
 
-    def __init__(self, bulkhead: Bulkhead, token: str, epoch: int) -> None:
+    An interrupt, such as a soft time limit, may strike between any two steps and take it from whoever should give it
+    back. Then nobody has this object any more, and the slot is free again.
+    """
+
+    def __init__(self, bulkhead: Bulkhead) -> None:
         self._bulkhead = bulkhead
-        self.token = token
-        self.epoch = epoch
+        self.token = new_token()
+        #: Of the link, when the slot was given.
+        self.epoch = 0
+        _in_hand[self.token] = ref(self)
 
     def release(self) -> None:
         """Give the slot back."""
@@ -56,6 +63,16 @@ class Held:
     async def arelease(self) -> None:
         """As `release`, for async code; is done also when the task is being cancelled."""
         await to_the_end(self._bulkhead.shared_state, self.release)
+
+
+#: What somebody in this process may still give back, by its token. No WeakValueDictionary: that runs code of its own
+#: where an object ends, in which an interrupt would be lost.
+_in_hand: dict[str, ref[Held]] = {}
+
+
+def _is_in_hand(token: str) -> bool:
+    held = _in_hand.get(token)
+    return held is not None and held() is not None
 
 
 class Bulkhead:
@@ -162,44 +179,51 @@ class Bulkhead:
         Raises:
             BulkheadFullError: none became free.
         """
-        token, deadline = new_token(), monotonic() + self._wait_limit(wait)
+        deadline = monotonic() + self._wait_limit(wait)
+        held = Held(self)
         try:
             while True:
-                answer, epoch, asked = self._ask(token, deadline)
+                answer, epoch, asked = self._ask(held.token, deadline)
                 if isinstance(answer, Granted):
-                    return self._taken(token, epoch, asked)
+                    return self._taken(held, epoch, asked)
                 time.sleep(self._pause(answer, deadline))
-        except BulkheadFullError:
-            raise
-        except BaseException:
-            self._leave(token)
+        except BaseException as error:
+            _in_hand.pop(held.token, None)
+            if not isinstance(error, BulkheadFullError):
+                self._leave(held.token)
             raise
 
     async def aacquire(self, wait: float | None = None) -> Held:
         """As `acquire`, for async code."""
-        token, deadline = new_token(), monotonic() + self._wait_limit(wait)
+        deadline = monotonic() + self._wait_limit(wait)
+        held = Held(self)
         state = self.shared_state
         try:
             while True:
                 answer, epoch, asked = await off_the_loop(
-                    state, partial(self._ask, token, deadline), undo=lambda _: self._leave(token)
+                    state, partial(self._ask, held.token, deadline), undo=lambda _: self._leave(held.token)
                 )
                 if isinstance(answer, Granted):
-                    return self._taken(token, epoch, asked)
+                    return self._taken(held, epoch, asked)
                 await anyio.sleep(self._pause(answer, deadline))
-        except BulkheadFullError:
-            raise
-        except BaseException:
-            await to_the_end(state, partial(self._leave, token))
+        except BaseException as error:
+            _in_hand.pop(held.token, None)
+            if not isinstance(error, BulkheadFullError):
+                await to_the_end(state, partial(self._leave, held.token))
             raise
 
     def give_back(self, held: Held) -> None:
         """Free a slot; used by what `acquire` returned. Twice does no harm."""
         with self._lock:
             renewed = self._held.pop(held.token, None)
+        _in_hand.pop(held.token, None)
         if renewed is None:
             return
-        stood = self._free(held.token)
+        try:
+            stood = self._free(held.token)
+        except BaseException:
+            self._free_later(held.token)
+            raise
         if held.epoch != self._link.epoch:
             # The state was away since it was taken: what was freed now may have been the local slot alone.
             self._free_later(held.token)
@@ -210,6 +234,10 @@ class Bulkhead:
         """Renew the slots of long calls, and free those that could not be freed; in the background."""
         now, lease = monotonic(), self.config.lease
         with self._lock:
+            for token in [token for token in self._held if not _is_in_hand(token)]:
+                del self._held[token]
+                _in_hand.pop(token, None)
+                self._unsaid.add(token)
             unsaid = list(self._unsaid)
             late = [token for token, renewed in self._held.items() if now - renewed > lease / 3]
         if late and self._renewed(late):
@@ -242,14 +270,18 @@ class Bulkhead:
         wait = limit > 0 and asked < deadline
         change = partial(rules.acquire, token=token, owner=owner(), lease=self._lease(), wait=wait)
         local_limit = self.config.local_max_concurrent
+        ask = partial(
+            self._link.change,
+            BULKHEADS,
+            self.name,
+            partial(change, limit=limit),
+            local_change=partial(change, limit=limit if local_limit is None else local_limit),
+            begin_local=_own,
+        )
         try:
-            answer = self._link.change(
-                BULKHEADS,
-                self.name,
-                partial(change, limit=limit),
-                local_change=partial(change, limit=limit if local_limit is None else local_limit),
-                begin_local=_own,
-            )
+            answer = ask()
+            if not isinstance(answer, Granted) and self._reclaimed():
+                answer = ask()
         except Contended:
             # Nobody knows who is inside: this call waits on, or is refused, and the slots are never exceeded.
             if not wait or monotonic() >= deadline:
@@ -259,15 +291,29 @@ class Bulkhead:
             answer = Waiting(0)
         return answer, self._link.epoch, asked
 
-    def _taken(self, token: str, epoch: int, asked: float) -> Held:
+    def _reclaimed(self) -> bool:
+        """Free the slots of a local state that nobody can give back any more; whether there were any."""
+        if not self._link.state.local:
+            return False
+        record = self._link.look(BULKHEADS, self.name) or rules.BLANK
+        lost = [slot.token for slot in record.slots if not _is_in_hand(slot.token)]
+        for token in lost:
+            _in_hand.pop(token, None)
+            with self._lock:
+                self._held.pop(token, None)
+            self._free(token)
+        return bool(lost)
+
+    def _taken(self, held: Held, epoch: int, asked: float) -> Held:
+        held.epoch = epoch
         self._tally.add("calls")
         with self._lock:
             first = not self._held
             # The lease has begun no earlier than this, so when it is over, so is as much time here.
-            self._held[token] = asked
+            self._held[held.token] = asked
         if first and not self._link.state.local:
             self._link.keep(self)
-        return Held(self, token, epoch)
+        return held
 
     def _pause(self, answer: Answer, deadline: float) -> float:
         """Seconds until the next look.

@@ -9,15 +9,23 @@ from __future__ import annotations
 import inspect
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from shlex import quote
 from typing import Any
 
 from dlq_console.errors import ConfigurationError, IdempotencyConflict, LeaseLost, PayloadRefused
 from dlq_console.resilience import checks
-from dlq_console.resilience.calls import Replay, no_awaitable, off_the_loop, to_the_end
-from dlq_console.resilience.errors import StillRunningError, UndecidedError
+from dlq_console.resilience.calls import (
+    Replay,
+    is_interrupt,
+    no_awaitable,
+    no_generator_made,
+    off_the_loop,
+    to_the_end,
+)
+from dlq_console.resilience.errors import StillRunningError, UndecidedError, VerifierFailedError
 from dlq_console.resilience.idempotency.claims import Claims, Holder
 from dlq_console.resilience.idempotency.doubt import leaves_doubt
 from dlq_console.resilience.idempotency.rules import (
@@ -40,6 +48,8 @@ logger = logging.getLogger(__name__)
 LEASE = 35.0
 #: A result is kept for a day, in seconds.
 TTL = 86_400.0
+#: A verifier is asked so many times at most about one call: each time that it left another doubt meanwhile.
+_QUESTIONS = 3
 
 
 class IdempotentCalls:
@@ -96,15 +106,14 @@ class IdempotentCalls:
             StillRunningError: another process makes it now.
             IdempotencyConflict: the same key came with another input before.
             UndecidedError: it may have been made, an `OutcomeUnknown`; a person must decide (see `decide`).
+                VerifierFailedError where the verifier raised, whose error is its cause.
             StoreUnavailable: the state is away; it was not made.
             LeaseLost: somebody else decided about it while it was made.
             PayloadRefused: it was made before, but its result could not be kept.
-            ConfigurationError: `call` gave an awaitable, or `verify` no verdict.
+            ConfigurationError: `call` gave an awaitable or a generator, or `verify` no verdict.
         """
         holder = Holder(key, fingerprint, token or new_token(), about)
-        answer = self._claims.begin(holder)
-        if isinstance(answer, InDoubt) and verify is not None:
-            answer = self._verified(holder, verify())
+        answer = self._begun(holder, verify)
         if not isinstance(answer, Begin):
             return self._refused(answer, key)
         try:
@@ -127,19 +136,11 @@ class IdempotentCalls:
     ) -> Any:
         """As `run`, for async code."""
         holder = Holder(key, fingerprint, token or new_token(), about)
-        begin = partial(self._claims.begin, holder)
-        answer = await off_the_loop(self._state, begin, undo=lambda _: self._not_begun(holder))
-        if isinstance(answer, InDoubt) and verify is not None:
-            verdict = await verify()
-            answer = await off_the_loop(
-                self._state,
-                partial(self._verified, holder, verdict),
-                undo=lambda _: self._not_begun(holder),
-            )
+        answer = await self._abegun(holder, verify)
         if not isinstance(answer, Begin):
             return self._refused(answer, key)
         try:
-            result = await call()
+            result = no_generator_made(await call(), self.name)
         except BaseException as error:
             await to_the_end(self._state, partial(self._failed, holder, error))
             raise
@@ -150,20 +151,73 @@ class IdempotentCalls:
         """What is known of a call."""
         return self._claims.look(key)
 
-    def decide(self, key: str, *, applied: bool, actor: str, result: Any = None) -> bool:
-        """Say whether a call of unknown outcome had its effect; False when there was nothing to decide."""
-        return self._claims.decide(key, applied=applied, actor=actor, result=kept_result(result))
+    def decide(
+        self, key: str, *, applied: bool, actor: str, result: Any = None, doubt: str | None = None
+    ) -> bool:
+        """Say whether a call of unknown outcome had its effect; False when there was nothing to decide.
 
-    def _verified(self, holder: Holder, verdict: Verdict) -> Answer:
-        """Decide by what the service itself says."""
-        if verdict == "unknown":
-            return InDoubt("the service cannot tell")
+        With `doubt`, of a claim that was looked at before, no later doubt about the same call is decided.
+        """
+        return self._claims.decide(key, applied=applied, actor=actor, result=kept_result(result), doubt=doubt)
+
+    # Begin
+
+    def _begun(self, holder: Holder, verify: Callable[[], Verdict] | None) -> Answer:
+        """Ask to make the call, and the service where its outcome is unknown."""
+        answer = self._claims.begin(holder)
+        for _ in range(_QUESTIONS):
+            if verify is None or not isinstance(answer, InDoubt):
+                break
+            with self._asking(holder, answer):
+                verdict = verify()
+            if verdict == "unknown":
+                return InDoubt("the service cannot tell")
+            answer = self._verified(holder, answer.doubt, verdict)
+        return answer
+
+    async def _abegun(self, holder: Holder, verify: Callable[[], Awaitable[Verdict]] | None) -> Answer:
+        """As `_begun`, for async code."""
+        answer = await self._undone_if_cancelled(holder, partial(self._claims.begin, holder))
+        for _ in range(_QUESTIONS):
+            if verify is None or not isinstance(answer, InDoubt):
+                break
+            with self._asking(holder, answer):
+                verdict = await verify()
+            if verdict == "unknown":
+                return InDoubt("the service cannot tell")
+            decide = partial(self._verified, holder, answer.doubt, verdict)
+            answer = await self._undone_if_cancelled(holder, decide)
+        return answer
+
+    async def _undone_if_cancelled(self, holder: Holder, begin: Callable[[], Answer]) -> Answer:
+        return await off_the_loop(self._state, begin, undo=lambda _: self._not_begun(holder))
+
+    @contextmanager
+    def _asking(self, holder: Holder, doubt: InDoubt) -> Iterator[None]:
+        """A verifier that raises has said nothing about the call, and its error nothing about the service."""
+        try:
+            yield
+        except ConfigurationError:
+            raise
+        except Exception as error:
+            if is_interrupt(error):
+                raise
+            failed = type(error).__name__
+            logger.warning('The verifier of "%s" failed with %s.', self.name, failed)
+            raise VerifierFailedError(
+                self._in_doubt(f"{doubt.error}, and its verifier failed with {failed}", holder.key)
+            ) from error
+
+    def _verified(self, holder: Holder, doubt: str, verdict: Verdict) -> Answer:
+        """Decide by what the service itself says, unless the doubt it was asked about is no more, and begin."""
         if verdict != "not_applied" and verdict != "applied" and not isinstance(verdict, dict):
             raise ConfigurationError(
                 f'The verifier of "{self.name}" gave {verdict!r}; it gives "applied", "not_applied", "unknown" or a dict.'
             )
         result = verdict if isinstance(verdict, dict) else None
-        self.decide(holder.key, applied=verdict != "not_applied", actor="verifier", result=result)
+        self.decide(
+            holder.key, applied=verdict != "not_applied", actor="verifier", result=result, doubt=doubt
+        )
         return self._claims.begin(holder)
 
     def _refused(self, answer: Answer, key: str) -> Replay:
@@ -181,11 +235,17 @@ class IdempotentCalls:
                     retry_after=seconds,
                 )
             case InDoubt(error):
-                raise UndecidedError(
-                    f'Nobody knows whether "{self.name}" was done ({error}). Look at the other side, then say so with:'
-                    f" dlq-console nodes decide {quote(key)} --applied (or --not-applied)."
-                )
-        raise IdempotencyConflict(f'"{self.name}" was begun before under the same key with another input.')
+                raise UndecidedError(self._in_doubt(error, key))
+        raise IdempotencyConflict(
+            f'"{self.name}" was begun before under the same key with another input, or by another function; give'
+            " what is not the same call a key of its own."
+        )
+
+    def _in_doubt(self, error: str, key: str) -> str:
+        return (
+            f'Nobody knows whether "{self.name}" was done ({error}). Look at the other side, then say so with:'
+            f" dlq-console nodes decide {quote(key)} --applied (or --not-applied)."
+        )
 
     # End
 
@@ -197,11 +257,11 @@ class IdempotentCalls:
         self._ended_badly(holder, type(error).__name__, doubt=leaves_doubt(error))
 
     def _finished(self, holder: Holder, result: Any) -> Any:
-        """The result, unless it has yet to be awaited: a coroutine has not begun, anything else may have."""
+        """The result, unless it has yet to be awaited or read: a coroutine has not begun, anything else may have."""
         try:
             return no_awaitable(result, self.name)
         except ConfigurationError:
-            self._ended_badly(holder, "it gave an awaitable", doubt=not inspect.iscoroutine(result))
+            self._ended_badly(holder, "it gave no result", doubt=not inspect.iscoroutine(result))
             raise
 
     def _ended_badly(self, holder: Holder, error: str, *, doubt: bool) -> None:

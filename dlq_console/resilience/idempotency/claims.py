@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
@@ -20,6 +20,7 @@ from dlq_console.resilience.forks import forget_in_child
 from dlq_console.resilience.idempotency import rules, undecided
 from dlq_console.resilience.idempotency.rules import CLAIMS, Answer, Begin, Claim, InDoubt, Kept, Status
 from dlq_console.resilience.idempotency.undecided import OPEN_CALLS, OpenCall
+from dlq_console.resilience.leases import new_token
 from dlq_console.resilience.link import link_to
 from dlq_console.resilience.state import Change, SharedState
 
@@ -37,12 +38,14 @@ class Holder:
         fingerprint: of its whole input.
         token: of the holder, the same for its own retries.
         about: by what people know the call.
+        attempt: the name of this one; a retry of the same holder has another one.
     """
 
     key: str
     fingerprint: str
     token: str
     about: str = ""
+    attempt: str = field(default_factory=new_token, compare=False)
 
 
 class Claims:
@@ -90,6 +93,7 @@ class Claims:
             fingerprint=holder.fingerprint,
             lease=self._lease,
             by=owner(),
+            attempt=holder.attempt,
         )
         try:
             answer = self._state.change(CLAIMS, self.record(holder.key), change)
@@ -123,6 +127,7 @@ class Claims:
             ttl=self._ttl,
             result=result,
             error=error,
+            attempt=holder.attempt,
         )
         try:
             kept = self._state.change(CLAIMS, self.record(holder.key), change)
@@ -141,10 +146,18 @@ class Claims:
         self._list(holder, kept)
         return kept.status is not None
 
-    def decide(self, key: str, *, applied: bool, actor: str, result: str | None) -> bool:
+    def decide(
+        self, key: str, *, applied: bool, actor: str, result: str | None, doubt: str | None = None
+    ) -> bool:
         """Say whether a call of unknown outcome had its effect; see `undecided.decide`."""
         return undecided.decide(
-            self._state, self.record(key), applied=applied, actor=actor, result=result, ttl=self._ttl
+            self._state,
+            self.record(key),
+            applied=applied,
+            actor=actor,
+            result=result,
+            ttl=self._ttl,
+            doubt=doubt,
         )
 
     def tick(self) -> bool:
@@ -242,6 +255,7 @@ class Claims:
             fingerprint=holder.fingerprint,
             lease=self._lease,
             by=owner(),
+            attempt=holder.attempt,
         )
         with self._saying:
             with self._lock:

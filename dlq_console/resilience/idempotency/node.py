@@ -10,7 +10,7 @@ from dlq_console.errors import ConfigurationError
 from dlq_console.resilience.calls import Replay, is_async, no_generator
 from dlq_console.resilience.defaults import lasting_state
 from dlq_console.resilience.idempotency.calls import TTL, IdempotentCalls
-from dlq_console.resilience.idempotency.inputs import arguments_of, without_defaults
+from dlq_console.resilience.idempotency.inputs import arguments_of, fingerprint_of, without_defaults
 from dlq_console.resilience.idempotency.verifying import asking, asking_async, checked_verifier
 from dlq_console.resilience.spelling import digest, spelled
 from dlq_console.resilience.state import MemoryState, SharedState, checked_state
@@ -28,6 +28,9 @@ def idempotent_node(
     verify: Callable[..., Any] | None = None,
 ) -> Callable[[Function], Function]:
     """Decorator: a function, sync or async, that has its effect once for each value of its key fields.
+
+    All that it is called with is its input; the same key with another one is refused. Where the key fields are fields of the
+    first argument, the others are compared as far as they have a stable spelling, and the config of LangGraph is not.
 
     An error ends the call with an unknown outcome unless it shows that nothing was done; the function itself says so with
     TransientError or PermanentError. Its result is kept as JSON. The first caller gets it as it is, repetitions get lists for tuples and text for the keys
@@ -118,13 +121,20 @@ class _Node:
 
     def _identity(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, str, str]:
         """The key of a call, the fingerprint of its whole input, and its key fields as people read them."""
-        source: Any = arguments_of(self._function, args, kwargs)
-        compared: Any = without_defaults(self._function, source)
-        if any(field not in source for field in self._fields):
-            source = compared = next(iter(source.values()), None)
+        arguments = arguments_of(self._function, args, kwargs)
+        compared = without_defaults(self._function, arguments)
+        if all(field in arguments for field in self._fields):
+            source: Any = arguments
+            fingerprint = digest(spelled(compared))
+        else:
+            first = next(iter(arguments), "")
+            source = arguments.get(first)
+            # Beside its input, a node may be given what cannot be compared, such as the runtime of its graph.
+            compared.pop(first, None)
+            fingerprint = fingerprint_of(compared, spelled(source))
         values = [spelled(self._field(source, field), field) for field in self._fields]
         about = ", ".join(f"{field}={value}" for field, value in zip(self._fields, values, strict=True))
-        return digest(self._name, *values), digest(spelled(compared)), about
+        return digest(self._name, *values), fingerprint, about
 
     def _field(self, source: Any, field: str) -> Any:
         value = source.get(field) if isinstance(source, Mapping) else getattr(source, field, None)

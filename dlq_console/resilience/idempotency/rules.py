@@ -8,6 +8,9 @@
 
 A result is kept only for the holder's token, so that a process that was given up cannot overwrite what came later.
 Where the record itself is gone, as after a state was emptied, what a holder says is written anew: its effect is there.
+
+What somebody found out at the other side is true of the attempt he asked about: said of a later one, it could have the
+effect made twice. So each attempt has a name of its own, and a decision may say which doubt it is about.
 """
 
 from __future__ import annotations
@@ -47,6 +50,7 @@ class Claim:
         error: class of the error that ended it badly.
         by: the process that holds it, or the person who decided.
         at: of the last change, in the state's seconds.
+        attempt: the one that was made last; a holder that makes another one of its own gives it another name.
     """
 
     status: Status
@@ -56,6 +60,12 @@ class Claim:
     error: str = ""
     by: str = ""
     at: float = 0.0
+    attempt: str = ""
+
+    @property
+    def doubt(self) -> str:
+        """By what a doubt about this attempt is told from one about another."""
+        return self.attempt or self.lease.token
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +94,10 @@ class OtherInput:
 
 @dataclass(frozen=True, slots=True)
 class InDoubt:
-    """Nobody knows whether the call had an effect."""
+    """Nobody knows whether the call had an effect; `doubt` tells this doubt from a later one about the same call."""
 
     error: str
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +117,17 @@ Answer = Begin | Repeat | Elsewhere | OtherInput | InDoubt
 
 
 def begin(
-    claim: Claim | None, now: float, *, token: str, fingerprint: str, lease: float, by: str
+    claim: Claim | None,
+    now: float,
+    *,
+    token: str,
+    fingerprint: str,
+    lease: float,
+    by: str,
+    attempt: str = "",
 ) -> Change[Claim, Answer]:
     """Ask to make the call; its holder may ask again, for a retry of its own, but not after it left a doubt."""
-    mine = Claim(Status.RUNNING, Lease(token, now + lease, lease), fingerprint, by=by, at=now)
+    mine = _running(now, token, fingerprint, lease, by, attempt)
     if claim is None or claim.status is Status.FAILED:
         return Change(Begin(), mine, FOR_EVER)
     if claim.fingerprint != fingerprint:
@@ -121,7 +139,12 @@ def begin(
     if claim.status is Status.RUNNING and claim.lease.expires > now:
         return unchanged(Elsewhere(min(claim.lease.expires - now, claim.lease.length)))
     doubted = replace(claim, status=Status.UNKNOWN, error=claim.error or PROCESS_DIED)
-    return Change(InDoubt(doubted.error), doubted, FOR_EVER)
+    return Change(InDoubt(doubted.error, doubted.doubt), doubted, FOR_EVER)
+
+
+def _running(now: float, token: str, fingerprint: str, lease: float, by: str, attempt: str) -> Claim:
+    holding = Lease(token, now + lease, lease)
+    return Claim(Status.RUNNING, holding, fingerprint, by=by, at=now, attempt=attempt)
 
 
 def end(
@@ -135,11 +158,14 @@ def end(
     ttl: float,
     result: str | None = None,
     error: str = "",
+    attempt: str = "",
 ) -> Change[Claim, Kept]:
     """Say how the call ended; a failure after an attempt that left a doubt does not end the doubt."""
     if claim is None:
         return _ended(
-            Claim(status, Lease(token, now, 0.0), fingerprint, result, error, by, now), ttl, anew=True
+            Claim(status, Lease(token, now, 0.0), fingerprint, result, error, by, now, attempt),
+            ttl,
+            anew=True,
         )
     if claim.lease.token != token or claim.status in (Status.DONE, Status.FAILED):
         return unchanged(Kept(None))
@@ -153,11 +179,18 @@ def _ended(claim: Claim, ttl: float, *, anew: bool = False) -> Change[Claim, Kep
 
 
 def renew(
-    claim: Claim | None, now: float, *, token: str, fingerprint: str, lease: float, by: str
+    claim: Claim | None,
+    now: float,
+    *,
+    token: str,
+    fingerprint: str,
+    lease: float,
+    by: str,
+    attempt: str = "",
 ) -> Change[Claim, Kept]:
     """A sign of life of the holder."""
     if claim is None:
-        held = Claim(Status.RUNNING, Lease(token, now + lease, lease), fingerprint, by=by, at=now)
+        held = _running(now, token, fingerprint, lease, by, attempt)
         return Change(Kept(Status.RUNNING, anew=True), held, FOR_EVER)
     if claim.status is not Status.RUNNING or claim.lease.token != token:
         return unchanged(Kept(None))
@@ -171,10 +204,20 @@ def in_doubt(claim: Claim, now: float) -> bool:
 
 
 def decide(
-    claim: Claim | None, now: float, *, applied: bool, result: str | None, ttl: float, by: str
+    claim: Claim | None,
+    now: float,
+    *,
+    applied: bool,
+    result: str | None,
+    ttl: float,
+    by: str,
+    doubt: str | None = None,
 ) -> Change[Claim, bool]:
-    """A person or a verifier says whether there was an effect; False when there is nothing to decide."""
-    if claim is None or not in_doubt(claim, now):
+    """A person or a verifier says whether there was an effect; False when there is nothing to decide.
+
+    With `doubt`, only that one is decided, and no later one about the same call.
+    """
+    if claim is None or not in_doubt(claim, now) or doubt not in (None, claim.doubt):
         return unchanged(False)
     # The token goes with the doubt: the former holder has nothing to say any more.
     nobody = replace(claim.lease, token="")

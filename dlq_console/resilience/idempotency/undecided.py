@@ -57,12 +57,14 @@ class Undecided:
         error: class of the error that left the doubt, or what became of its process.
         by: the process that made it.
         since: when it was begun or, where its process could still tell, ended; seconds since 1970.
+        doubt: tells it from a later doubt about the same call.
     """
 
     call: OpenCall
     error: str
     by: str
     since: float
+    doubt: str
 
 
 def record_of(node: str, key: str) -> str:
@@ -131,7 +133,7 @@ def _doubt(state: SharedState, call: OpenCall) -> Undecided | None:
     claim, now = reading
     if claim is None or not rules.in_doubt(claim, now):
         return None
-    return Undecided(call, claim.error or rules.PROCESS_DIED, claim.by, claim.at)
+    return Undecided(call, claim.error or rules.PROCESS_DIED, claim.by, claim.at, claim.doubt)
 
 
 def read_claim(state: SharedState, record: str) -> tuple[Claim | None, float]:
@@ -153,7 +155,14 @@ def damaged(record: str) -> StoreUnavailable:
 
 
 def decide(
-    state: SharedState, record: str, *, applied: bool, actor: str, result: str | None, ttl: float
+    state: SharedState,
+    record: str,
+    *,
+    applied: bool,
+    actor: str,
+    result: str | None,
+    ttl: float,
+    doubt: str | None = None,
 ) -> bool:
     """Say whether a call of unknown outcome had its effect; False when there was nothing to decide.
 
@@ -164,13 +173,17 @@ def decide(
         actor: who says so.
         result: as JSON; what is given to whoever makes the call again, where it was applied.
         ttl: how long that is kept, in seconds.
+        doubt: the one that is decided; None: the one that stands.
 
     Raises:
         StoreUnavailable: the state cannot be reached, or what stands there cannot be read.
     """
     claim, _ = read_claim(state, record)
-    change = partial(rules.decide, applied=applied, result=result, ttl=ttl, by=actor)
-    if claim is None or not state.change(CLAIMS, record, change):
+    if claim is None or doubt not in (None, claim.doubt):
+        return False
+    # Compared once more when it is kept: the doubt may be decided meanwhile, and the call leave another one.
+    change = partial(rules.decide, applied=applied, result=result, ttl=ttl, by=actor, doubt=claim.doubt)
+    if not state.change(CLAIMS, record, change):
         return False
     state.change(OPEN_CALLS, record, partial(take_away, token=claim.lease.token))
     return True

@@ -7,6 +7,7 @@ remembers spares the look before the write, so that a change nobody disputes is 
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from abc import ABC, abstractmethod
@@ -32,6 +33,8 @@ from dlq_console.resilience.state.records import (
     Record,
 )
 from dlq_console.resilience.state.together import Turns, Wish, compute_all
+
+logger = logging.getLogger(__name__)
 
 #: A change that others were faster with for so many seconds is given up.
 PATIENCE = 1.0
@@ -88,6 +91,7 @@ class OptimisticState(ABC):
         self._ahead: float | None = None
         self._failed_at = -1.0
         self._failure = ""
+        self._unreadable: set[tuple[str, str]] = set()
 
     @abstractmethod
     def _load(self, kind: Kind[Any], name: str) -> Loaded:
@@ -146,7 +150,7 @@ class OptimisticState(ABC):
         deadline = monotonic() + PATIENCE
         seen, certain = self._recalled(kind, name)
         for losses in count():
-            outcome = compute_all(wishes, _decoded(kind, seen.text), seen.now)
+            outcome = compute_all(wishes, self._decoded(kind, name, seen.text), seen.now)
             text = seen.text if outcome.record is AS_IT_IS else _encoded(kind, outcome)
             if text == seen.text:
                 if certain:
@@ -164,7 +168,7 @@ class OptimisticState(ABC):
     def read(self, kind: Kind[Record], name: str) -> Reading[Record]:
         """One record as the store holds it now."""
         loaded = self._look(kind, name)
-        return Reading(_decoded(kind, loaded.text), loaded.now)
+        return Reading(self._decoded(kind, name, loaded.text), loaded.now)
 
     def read_all(
         self, kind: Kind[Record], names: Collection[str] | None = None
@@ -174,7 +178,7 @@ class OptimisticState(ABC):
             return {}, self.now()
         texts, now = self._load_all(kind, names)
         self._ahead = now - monotonic()
-        decoded = {name: kind.decode(text) for name, text in texts.items()}
+        decoded = {name: self._decoded(kind, name, text) for name, text in texts.items()}
         return {name: record for name, record in decoded.items() if record is not None}, now
 
     def now(self) -> float:
@@ -219,9 +223,20 @@ class OptimisticState(ABC):
         if kind.remembered and loaded is not None:
             self._seen[kind.name, name] = loaded.text
 
-
-def _decoded(kind: Kind[Record], text: str | None) -> Record | None:
-    return None if text is None else kind.decode(text)
+    def _decoded(self, kind: Kind[Record], name: str, text: str | None) -> Record | None:
+        """The record; none where the text is damaged, which is told once."""
+        if text is None:
+            return None
+        record = kind.decode(text)
+        if record is None and (kind.name, name) not in self._unreadable:
+            self._unreadable.add((kind.name, name))
+            logger.warning(
+                "What stands in the shared state as the %s %s cannot be read; it counts as nothing and is replaced by"
+                " the next change.",
+                kind.name,
+                name,
+            )
+        return record
 
 
 def _encoded(kind: Kind[Record], outcome: Change[Record, Any]) -> str | None:

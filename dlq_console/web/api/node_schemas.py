@@ -16,6 +16,7 @@ class NodeSchema(Schema):
     error = text_field("Class of the error that left the doubt, or what became of its process.")
     by = text_field("Which process made it.")
     since = time_field("Since when.", null=False)
+    doubt = text_field("Tells this doubt from a later one about the same call.")
 
 
 class NodesSchema(Schema):
@@ -32,6 +33,10 @@ class DecisionSchema(NoteSchema):
         required=True, metadata=about("Whether the effect is there; if not, the call may be made again.")
     )
     node = text_field("Its node, where calls of several nodes have the same key.", null=True)
+    doubt = text_field(
+        "As the list showed it: refused where the call was made again since. Without it, the doubt that stands now.",
+        null=True,
+    )
     result = fields.Raw(
         allow_none=True,
         metadata=about("Any JSON: what the call is to give to whoever makes it again, where it was applied."),

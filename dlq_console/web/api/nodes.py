@@ -47,5 +47,6 @@ def decide_node(decision: dict[str, Any]) -> Response:
         node=decision.get("node"),
         note=decision.get("note"),
         result=decision.get("result"),
+        doubt=decision.get("doubt"),
     )
     return json_answer(decided)
