@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
+from dlq_console.health.alert_past import past
 from dlq_console.health.alert_values import PAGE, UNITS, When
 
 
@@ -21,7 +22,14 @@ class Speak(Protocol):
 
 
 def sentence(
-    when: When, subject: str, value: float, found: Mapping[str, Any], speak: Speak, *, over: float = 0.0
+    when: When,
+    subject: str,
+    value: float,
+    found: Mapping[str, Any],
+    speak: Speak,
+    *,
+    over: float = 0.0,
+    ended: bool = False,
 ) -> str:
     """What was found, in one sentence.
 
@@ -32,11 +40,18 @@ def sentence(
         found: figures that were kept with it.
         speak: the language.
         over: what the rule allows.
+        ended: whether it is over, and is told as what was.
     """
     shown = span(60 * value if UNITS[when] == "minutes" else value)
     number = _percent(value, over) if UNITS[when] == "percent" else int(value)
     values = {"about": about(subject, found), "num": number, "span": shown}
-    text = _of_letters(when, number, speak) or _counted(when, number, speak) or _plain(when, found, speak)
+    text = past(when, number, found, speak) if ended else ""
+    text = (
+        text
+        or _of_letters(when, number, speak)
+        or _counted(when, number, speak)
+        or _plain(when, found, speak)
+    )
     return text % values
 
 

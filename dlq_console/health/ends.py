@@ -23,7 +23,9 @@ class Kind(StrEnum):
     OPENING = "opening"
     #: The same, and whether it opens is decided by one call then.
     TRY = "try"
-    #: No end is known.
+    #: It is late, and its door opened too short ago to tell.
+    UNKNOWN = "unknown"
+    #: It does not end as things are: more comes in than goes out, or nothing goes out before a person acts.
     NONE = "none"
 
 
@@ -79,4 +81,6 @@ def end(account: AccountHealth, as_of: datetime) -> End:
         # What a person holds open is not tried, it ends.
         tried = closing.cause == "circuit" and not account.circuit_forced
         return End(Kind.TRY if tried else Kind.OPENING, at=closing.until)
-    return End(Kind.NONE if is_late(account, as_of) else Kind.SHORTLY)
+    if not is_late(account, as_of):
+        return End(Kind.SHORTLY)
+    return End(Kind.UNKNOWN if account.drain.bound == "opening" else Kind.NONE)

@@ -37,6 +37,11 @@ LAG_TARGET = 300.0
 OLDEST_TARGETS = 2
 #: So many, and such a share of what ended; the number keeps little traffic quiet.
 DYING_EVENTS, DYING_SHARE = 5, 0.05
+#: Rates are of the last five whole minutes, which ended up to 75 s ago; from then on none of these is one in which the door
+#: was still closed.
+FLOW_KNOWN_AFTER = timedelta(minutes=7)
+#: A pace since the opening is none before so much of it was counted, and none that says that the queue grows before this.
+PACE_AFTER, GROWS_AFTER = timedelta(seconds=5), timedelta(seconds=60)
 #: From this share on a bulkhead is nearly full.
 CROWDED_SHARE = 0.8
 
@@ -204,9 +209,8 @@ def evaluate(
         counted_at: when events were counted last; None: never.
     """
     workers = tuple(sorted(workers, key=lambda worker: worker.worker))
-    counted = counted_at is not None and now - counted_at <= COUNTED_WITHIN
     judged = [
-        _judged(name, standing, now=now, counted=counted, served=_is_served(name, workers))
+        _judged(name, standing, now=now, counted_at=counted_at, served=_is_served(name, workers))
         for name, standing in accounts.items()
     ]
     return Health(
@@ -224,7 +228,10 @@ def _is_served(account: str, workers: Iterable[WorkerState]) -> bool:
     )
 
 
-def _judged(name: str, standing: Standing, *, now: datetime, counted: bool, served: bool) -> AccountHealth:
+def _judged(
+    name: str, standing: Standing, *, now: datetime, counted_at: datetime | None, served: bool
+) -> AccountHealth:
+    counted = counted_at is not None and now - counted_at <= COUNTED_WITHIN
     counts = _as_the_door_stands(standing.counts or Counts(), is_closed=standing.closing is not None)
     seen = _Seen(
         now=now, standing=standing, counts=counts, flow=standing.flow, counted=counted, served=served
@@ -232,6 +239,7 @@ def _judged(name: str, standing: Standing, *, now: datetime, counted: bool, serv
     why, word, figure = _worst(seen)
     former = standing.former
     kept = former is not None and former.word is word
+    opening = None if why is Why.NO_WORKER else _opening(standing, counts, now)
     return AccountHealth(
         account=name,
         word=word,
@@ -241,11 +249,23 @@ def _judged(name: str, standing: Standing, *, now: datetime, counted: bool, serv
         closing=standing.closing or standing.partly,
         counts=counts,
         flow=standing.flow,
-        drain=drain(counts, standing.flow, standing.closing, now, limit_per_minute=standing.limit_per_minute),
+        drain=Drain(bound="pace")
+        if why in (Why.NO_WORKER, Why.NOTHING_COMPLETES)
+        else drain(
+            counts,
+            standing.flow,
+            standing.closing,
+            now,
+            limit_per_minute=standing.limit_per_minute,
+            opening=opening,
+            counted_at=counted_at,
+        ),
         slots=standing.slots,
         circuit=standing.circuit,
         circuit_forced=standing.circuit_forced,
-        opened_at=_opened_at(standing, now),
+        opened_at=opening.at if opening else None,
+        opened_with=opening.waiting if opening else None,
+        left=_left(former, word, now),
     )
 
 
@@ -264,6 +284,41 @@ def _opened_at(standing: Standing, now: datetime) -> datetime | None:
     if standing.closing is not None or standing.partly is not None or standing.former is None:
         return None
     return now if standing.former.closed else standing.former.opened_at
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The moment from which on nothing holds the work of an account up any more.
+
+    Attributes:
+        at: when it was.
+        waiting: how many events waited then; None where that is not known.
+    """
+
+    at: datetime
+    waiting: int | None = None
+
+
+def _opening(standing: Standing, counts: Counts, now: datetime) -> Opening | None:
+    opened_at, former = _opened_at(standing, now), standing.former
+    if opened_at is None or former is None:
+        return None
+    if not former.closed:
+        return Opening(opened_at, former.opened_with)
+    return Opening(opened_at, None if _is_capped(counts) or standing.counts is None else counts.waiting)
+
+
+def _is_capped(counts: Counts) -> bool:
+    """Whether more may wait than was counted."""
+    return bool({"due", "paused"} & set(counts.capped))
+
+
+def _left(former: Former | None, word: Word, now: datetime) -> tuple[tuple[Word, datetime], ...]:
+    """When it last ceased to stand as each word says."""
+    if former is None or former.word is word:
+        return former.left if former else ()
+    kept = {one: at for one, at in former.left if one is not word} | {former.word: now}
+    return tuple(sorted(kept.items()))
 
 
 def _worst(seen: _Seen) -> tuple[Why, Word, float | None]:
@@ -289,21 +344,45 @@ def drain(
     now: datetime,
     *,
     limit_per_minute: float | None = None,
+    opening: Opening | None = None,
+    counted_at: datetime | None = None,
 ) -> Drain:
     """When what is due, and what waits behind the door, will be through.
 
     Waiting events divided by completions less arrivals, per minute; never faster than the provider allows. Behind a door
     that opens at a known time it takes from then on as long as the limit allows, or as what ended before it was closed
     tells. A circuit does not open at a known time: one call is tried then, and what comes of it nobody knows.
+
+    While these rates are still of minutes in which the door was closed they are the least that it can be: it is also told
+    from how much less waits than at the opening. Before that was counted it is what the provider allows, or not known.
     """
     if not counts.waiting:
         return Drain()
     if closing is not None:
         return _drain_behind(closing, counts, flow, now, limit_per_minute)
-    pace, bound = flow.completions - flow.arrivals, "pace"
-    if limit_per_minute is not None and limit_per_minute - flow.arrivals < pace:
+    pace: float | None = flow.completions - flow.arrivals
+    if opening is not None and now - opening.at < FLOW_KNOWN_AFTER:
+        pace = _since_opening(flow.completions - flow.arrivals, opening, counts, counted_at)
+    bound = "pace"
+    if limit_per_minute is not None and (pace is None or limit_per_minute - flow.arrivals < pace):
         pace, bound = limit_per_minute - flow.arrivals, "provider"
+    if pace is None:
+        return Drain(bound="opening")
     return Drain(seconds=_rounded(60 * counts.waiting / pace) if pace > 0 else None, bound=bound)
+
+
+def _since_opening(
+    least: float, opening: Opening, counts: Counts, counted_at: datetime | None
+) -> float | None:
+    """By how many events a minute the queue becomes shorter, at least by `least`; None where that is not known yet."""
+    unknown = least if least > 0 else None
+    if counted_at is None or opening.waiting is None or _is_capped(counts):
+        return unknown
+    passed = counted_at - opening.at
+    fewer = opening.waiting - counts.waiting
+    if passed < (PACE_AFTER if fewer > 0 else GROWS_AFTER) or not fewer:
+        return unknown
+    return max(least, fewer / (passed / timedelta(minutes=1)))
 
 
 def _drain_behind(

@@ -28,6 +28,9 @@ RANGES = {
     )
 }
 
+#: Numbers are made every fifteen seconds; what is older than this, in seconds, is not shown as current.
+STALE_AFTER = 60.0
+
 #: Names of columns: events per point; seconds; events that waited, at most within a point.
 EVENTS = ("arrived", "done", "failed", "died", "reopened", "resolved", "superseded", "in_doubt", "duplicates")
 SECONDS = (
@@ -46,9 +49,19 @@ class Series:
     Attributes:
         range: the span.
         times: when each point begins; every point is there, whether anything happened in it or not.
-        columns: by name, as long as `times`. None where nothing was counted or nobody looked; 0 is a zero.
+        columns: by name, as long as `times`. None where nothing was counted or nobody looked, or not to the end of the
+            point; 0 is a zero.
+        as_of: up to when everything is counted; None where nobody has ever counted.
+        age: seconds since then, by the database's clock.
     """
 
     range: Range
     times: tuple[datetime, ...] = ()
     columns: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+    as_of: datetime | None = None
+    age: float = 0.0
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether more has probably happened than is counted."""
+        return self.as_of is not None and self.age > STALE_AFTER

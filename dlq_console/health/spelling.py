@@ -66,8 +66,10 @@ def read_former(value: Any) -> Former | None:
         return Former(
             Word(value["word"]),
             datetime.fromisoformat(value["since"]),
-            closed=value.get("closing") is not None,
+            closed=value.get("closing") is not None or value.get("why") == Why.NO_WORKER,
             opened_at=datetime.fromisoformat(value["opened_at"]) if value.get("opened_at") else None,
+            opened_with=value.get("opened_with"),
+            left=tuple((Word(word), datetime.fromisoformat(at)) for word, at in value.get("left", ())),
         )
     except (KeyError, TypeError, ValueError):
         return None

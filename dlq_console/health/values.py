@@ -7,7 +7,7 @@ two places ever say something else and no viewer causes a look.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 
@@ -135,7 +135,7 @@ class Drain:
     Attributes:
         seconds: from now; None: not at the present pace, or not known.
         bound: what limits it: `pace` (arrivals against completions), `provider` (its limit), `door` (closed until then),
-            `nothing` (there is nothing to drain).
+            `opening` (the door opened too short ago for a pace), `nothing` (there is nothing to drain).
     """
 
     seconds: float | None = None
@@ -147,14 +147,16 @@ class Former:
     """How an account was judged last, as far as the next judgement asks: it stands so since then while the word stays.
 
     Attributes:
-        closed: whether a door of it was closed.
-        opened_at: as in `AccountHealth`.
+        closed: whether a door of it was closed, or no worker served what waited.
+        opened_at, opened_with, left: as in `AccountHealth`.
     """
 
     word: Word
     since: datetime
     closed: bool = False
     opened_at: datetime | None = None
+    opened_with: int | None = None
+    left: tuple[tuple[Word, datetime], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +170,10 @@ class AccountHealth:
         slots: how many of its events may run at once; None where nothing is known.
         circuit: `closed`, `open`, `half_open`; forced ones by their effect.
         circuit_forced: whether a person has forced it.
-        opened_at: when its doors were first seen open after one was closed; None while one is, or where none was.
+        opened_at: when its doors were first seen open after one was closed, or a worker was first seen after there was none;
+            None until then, or where nothing held it up.
+        opened_with: how many events waited then; None where that is not known.
+        left: when it last ceased to stand as each of the other words says, as far as that was seen.
     """
 
     account: str
@@ -184,6 +189,8 @@ class AccountHealth:
     circuit: str = "closed"
     circuit_forced: bool = False
     opened_at: datetime | None = None
+    opened_with: int | None = None
+    left: tuple[tuple[Word, datetime], ...] = ()
 
     @property
     def needs_person(self) -> bool:
@@ -252,5 +259,7 @@ class Health:
         return self.as_of is None or self.age > STALE_AFTER
 
 
+#: For so long an account that has nothing to do any more is still told of once it has not been well.
+REMEMBERED = timedelta(days=1)
 #: States are read every two seconds; what is older than this, in seconds, is not shown as current.
 STALE_AFTER = 10.0

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
-from dlq_console.resilience.breaker import BreakerRecord, Window, rules
+from dlq_console.resilience.breaker import BreakerRecord, CircuitState, Window, rules
 from dlq_console.resilience.breaker.config import LARGEST_WINDOW
 from dlq_console.resilience.breaker.window import shares
 from dlq_console.resilience.leases import settled
@@ -122,7 +122,7 @@ def circuit_figures(record: BreakerRecord, now: float, settings: Settings | None
         "computed": rules.computed_state(record, now),
         "failures": record.failures,
         "last_failure": record.last_failure,
-        "since": moment(record.since),
+        "since": moment(_since(record, now)),
         "open_until": moment(record.open_until) if record.open_until > now else None,
         "probes": len(settled(record.probes, now)),
         "probe_successes": record.successes,
@@ -148,6 +148,13 @@ def circuit_figures(record: BreakerRecord, now: float, settings: Settings | None
             for moved in reversed(record.history)
         ],
     }
+
+
+def _since(record: BreakerRecord, now: float) -> float:
+    """Since when it stands where it stands: what is due to be tried is half-open from then on, though nobody has tried it."""
+    if record.state is CircuitState.OPEN and rules.effective_state(record, now) is CircuitState.HALF_OPEN:
+        return min(record.open_until, now)
+    return record.since
 
 
 def _window(record: BreakerRecord, now: float, settings: Settings | None) -> dict[str, Any] | None:

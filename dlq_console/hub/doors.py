@@ -8,6 +8,7 @@ from datetime import datetime
 from dlq_console.errors import ActionNotAllowed, EventNotFound, PayloadRefused
 from dlq_console.hub.actions import clean_actor, clean_note
 from dlq_console.hub.policy import is_number
+from dlq_console.hub.shown_names import OF_HUB
 from dlq_console.resilience.breaker.record import BLANK, Position
 from dlq_console.store import acts, door_acts, doors
 from dlq_console.store.doors import Act, Door
@@ -158,12 +159,13 @@ def account_name(name: str) -> str:
 def circuit_scope(store: Store, name: str) -> Scope:
     """The scope of a circuit by its name: an account, or `<account>/<kind>` with "/" and "%" of the account escaped.
 
-    An account whose own name has a "/" is found by that, as lists show it, where nothing else is called so.
+    An account whose own name has a "/" is found by that, as lists show it, where nothing else is called so; one whose name
+    begins like that of a service as `account:<name>`.
 
     Raises:
         PayloadRefused: that is no name.
     """
-    text = check_text(name, "breaker", max_length=3 * MAX_ACCOUNT)
+    text = check_text(name, "breaker", max_length=3 * MAX_ACCOUNT).removeprefix(OF_HUB)
     if "/" not in text:
         return account_scope(text)
     method = named_scope("method", text)

@@ -40,6 +40,8 @@ NAMED = 20
 _LISTED = 200
 #: What a message says of the one notice that it is about.
 _OF_ONE = ("subject", "account", "value", "since", "ended")
+#: How a language writes a day in a message; every other one as ISO 8601 does.
+_DAYS, _ISO = {"pt_BR": "%d/%m/%Y"}, "%Y-%m-%d"
 #: Ten years, in seconds.
 _NEVER_AGAIN = 3_652 * 86_400.0
 
@@ -164,7 +166,13 @@ class _Teller:
         one, rule = telling.notice, self._rule
         return redact_text(
             alert_words.sentence(
-                rule.when, one.subject, one.value or 0, one.found, self._speak, over=rule.over
+                rule.when,
+                one.subject,
+                one.value or 0,
+                one.found,
+                self._speak,
+                over=rule.over,
+                ended=one.closed_at is not None,
             )
         )
 
@@ -237,7 +245,7 @@ class _Teller:
         return f"{public.rstrip('/')}{path}" if public else ""
 
     def _time(self, moment: datetime) -> str:
-        return f"{moment.astimezone(self._settings.zone):%Y-%m-%d %H:%M %Z}"
+        return f"{moment.astimezone(self._settings.zone):{_DAYS.get(self._settings.locale, _ISO)} %H:%M %Z}"
 
 
 def _subjects(content: Mapping[str, Any]) -> list[str]:

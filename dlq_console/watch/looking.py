@@ -15,7 +15,7 @@ from typing import Any
 from dlq_console.health import spelling
 from dlq_console.health.evaluate import Standing, evaluate
 from dlq_console.health.spelling import ACCOUNTS, COUNTS, FLOWS, WORKERS
-from dlq_console.health.values import Closing, Counts, Flow, Former, Health, WorkerState
+from dlq_console.health.values import REMEMBERED, Closing, Counts, Flow, Former, Health, Word, WorkerState
 from dlq_console.hub.core import HubCore
 from dlq_console.redact import redact_text
 from dlq_console.resilience.breaker import rules
@@ -44,7 +44,7 @@ def look(hub: HubCore) -> int:
     former = snapshots.look(store, ACCOUNTS)
     health = judged(store, former.values)
     values = _spared(spelling.kept_values(health), former.values, former.changed_at)
-    return snapshots.keep(store, ACCOUNTS, values) + snapshots.keep(
+    return snapshots.keep(store, ACCOUNTS, values, former=former.values) + snapshots.keep(
         store, WORKERS, spelling.worker_values(health)
     )
 
@@ -70,12 +70,26 @@ def roll_up(hub: HubCore) -> int:
     return written
 
 
-def judged(store: Store, former: Mapping[str, Any]) -> Health:
+def judge_again(store: Store, account: str | None = None) -> None:
+    """Bring up to date how an account stands, or all do: somebody has just acted upon its door.
+
+    The reading becomes no younger: where no step looks any more, that is still said.
+    """
+    former = snapshots.look(store, ACCOUNTS)
+    if former.taken_at is None:
+        return
+    values = spelling.kept_values(judged(store, former.values, only=account))
+    changed = {name: value for name, value in values.items() if value != former.values.get(name)}
+    snapshots.mend(store, ACCOUNTS, changed)
+
+
+def judged(store: Store, former: Mapping[str, Any], *, only: str | None = None) -> Health:
     """Every account as it stands now.
 
     Args:
         store: the store.
         former: how the accounts were judged last, as values by name.
+        only: this account alone, whether or not anything is known of it; None for all.
     """
     counted, flowed = snapshots.look(store, COUNTS), snapshots.look(store, FLOWS)
     counts = spelling.read_counts(counted.values.get(TOGETHER))
@@ -83,16 +97,23 @@ def judged(store: Store, former: Mapping[str, Any]) -> Health:
     workers = presence.every_worker(store)
     room = _room(workers)
     found = _doors_by_account(store, counted.values.get(AHEAD) or {})
-    names = (counts.keys() | moved.keys() | found.doors.keys()) - {sampling.ALL, OWN_ACCOUNT}
+    now = datetime.fromtimestamp(found.now, UTC)
+    names = counts.keys() | moved.keys() | found.doors.keys()
+    names |= {name for name in former.keys() - names if _was_ill(spelling.read_former(former[name]), now)}
     standings = {
         name: _standing(
             name, found, counts.get(name), moved.get(name), room(name), spelling.read_former(former.get(name))
         )
-        for name in names
+        for name in (names - {sampling.ALL, OWN_ACCOUNT} if only is None else {only})
     }
-    return evaluate(
-        standings, workers, now=datetime.fromtimestamp(found.now, UTC), counted_at=counted.taken_at
-    )
+    return evaluate(standings, workers, now=now, counted_at=counted.taken_at)
+
+
+def _was_ill(former: Former | None, now: datetime) -> bool:
+    """Whether it must still be known when an account ceased to stand badly, though it has nothing to do."""
+    if former is None:
+        return False
+    return former.word is not Word.OK or any(now - at < REMEMBERED for _, at in former.left)
 
 
 @dataclass(slots=True, kw_only=True)

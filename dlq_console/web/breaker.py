@@ -14,17 +14,18 @@ from dlq_console.errors import PayloadRefused
 from dlq_console.health.openings import Openings
 from dlq_console.health.openings import openings as counted
 from dlq_console.health.series import RANGES
+from dlq_console.health.spelling import COUNTS
 from dlq_console.hub import services
 from dlq_console.hub.door_figures import breaker_figures
 from dlq_console.hub.doors import circuit, circuit_scope
+from dlq_console.hub.shown_names import PREFIX, hub_name
 from dlq_console.store import accounts, people, queries, snapshots
 from dlq_console.store.people import Permission
 from dlq_console.store.queries.circuits import MOST_MOVES, Move, circuit_moves
 from dlq_console.store.queries.runs import run_times
-from dlq_console.web import breakers, circuit_words, display, series_seen
+from dlq_console.web import breakers, circuit_words, display, doubts, looks, pulse, series_seen
 from dlq_console.web.auth import person
 from dlq_console.web.breakers import Circuit, moment_of
-from dlq_console.web.health_seen import look
 from dlq_console.web.health_words import capped
 from dlq_console.web.hub import hub, store
 from dlq_console.web.lists import with_query
@@ -53,6 +54,7 @@ def one(name: str) -> dict[str, Any]:
     found, away = _found(name)
     moves, complete = _moves(found)
     return {
+        **_doubt(found),
         "name": found.name,
         "what": _what(found),
         "look": circuit_words.look(found.state),
@@ -79,6 +81,13 @@ def one(name: str) -> dict[str, Any]:
     }
 
 
+def _doubt(found: Circuit) -> dict[str, Any]:
+    """Since when nothing moves it; of a service that is told with how old its figures are."""
+    if found.scope is None:
+        return {"answer": "", "doubtful": False, "unseen": ""}
+    return doubts.standing("", breakers.unmoved())
+
+
 def _found(name: str) -> tuple[Circuit, str]:
     """The circuit of that name as it stands now, and what must be said of its figures."""
     service = _service(name)
@@ -95,7 +104,7 @@ def _found(name: str) -> tuple[Circuit, str]:
     if not known or not queries.concerns(scope, person().accounts):
         abort(404)
     figures = breaker_figures(door, now, hub().known_kinds())
-    return Circuit(name=name, scope=scope, figures=figures, opened=0), ""
+    return Circuit(name=hub_name(scope.name), scope=scope, figures=figures, opened=0), ""
 
 
 def _service(name: str) -> tuple[Circuit, str] | None:
@@ -104,9 +113,9 @@ def _service(name: str) -> tuple[Circuit, str] | None:
         return None
     found, snapshot = breakers.visible(person())
     known = next((one for one in found if one.name == name and one.scope is None), None)
-    if known is None and name.startswith(services.PREFIX):
+    if known is None and name.startswith(PREFIX):
         # Also by this name where it has a shorter one.
-        own = name.removeprefix(services.PREFIX)
+        own = name.removeprefix(PREFIX)
         known = next((one for one in found if one.name == own and one.scope is None), None)
     return None if known is None else (known, breakers.away(snapshot))
 
@@ -224,7 +233,7 @@ def _refused(found: Circuit) -> list[tuple[str, str]]:
     if counts is None:
         none = (gettext("By the circuit"), gettext("none: events wait and spend no attempt"))
         return [none, *_kept_waiting(found)]
-    own = found.name.removeprefix(services.PREFIX)
+    own = found.name.removeprefix(PREFIX)
     room = (snapshots.look(store(), services.BULKHEADS).values.get(own) or {}).get("counts") or {}
     rows = [(gettext("By the circuit"), shown.number(counts.get("short_circuits", 0)))]
     if room:
@@ -245,12 +254,14 @@ def _kept_waiting(found: Circuit) -> list[tuple[str, str]]:
     """What waits instead of being refused; that is known of whole accounts only, whatever closed their doors."""
     if found.scope is None or found.scope.type != "account":
         return []
-    seen, rows = look(store()), []
-    known = seen.by_name.get(found.name)
-    if known is not None and not seen.is_doubtful:
+    seen, rows = pulse.known_now(), []
+    known = seen.by_name.get(found.scope.name)
+    counted_at = looks.kept("counted", lambda: snapshots.taken_last(store(), COUNTS)).taken_at
+    if known is not None and counted_at is not None and not seen.is_doubtful:
         waiting = display.current().count(capped(known, "paused"))
-        rows.append((gettext("Events that wait behind its door now"), waiting))
-    lost = series_seen.seen(Asked(RANGES["24h"], found.name)).columns.get("lost_closed", ())
+        when = display.current().moment(counted_at)
+        rows.append((gettext("Events that waited behind its door at %(time)s", time=when), waiting))
+    lost = series_seen.seen(Asked(RANGES["24h"], found.scope.name)).columns.get("lost_closed", ())
     span = display.current().span(sum(one for one in lost if one is not None))
     return [*rows, (gettext("Waited behind its door, last 24 h, all events together"), span)]
 

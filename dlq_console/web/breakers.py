@@ -13,6 +13,7 @@ from flask_babel import gettext, ngettext
 from dlq_console.hub import services
 from dlq_console.hub.door_figures import CircuitScope, breaker_figures
 from dlq_console.hub.doors import circuits
+from dlq_console.hub.shown_names import hub_name, shown_name
 from dlq_console.store import queries, snapshots
 from dlq_console.store.people import Person
 from dlq_console.store.queries.circuits import openings
@@ -83,7 +84,7 @@ def page() -> dict[str, Any]:
     matching = [one for one in found if _matches(one, name, state)]
     rows = [_row(one) for one in matching[start : start + stretches.PER_PAGE]]
     return {
-        **standing(_answer(found)),
+        **standing(_answer(found), unmoved()),
         "moment_of": moment_of,
         "state_word": circuit_words.state_word,
         "away": away(snapshot) if person().accounts is None else "",
@@ -104,14 +105,19 @@ def visible(asking: Person) -> tuple[list[Circuit], Snapshot]:
     hubs, snapshot = looks.kept("breakers", _look)
     found = [one for one in hubs if one.scope and queries.concerns(one.scope, asking.accounts)]
     if asking.accounts is None:
-        names = {one.name for one in hubs}
+        names = {one.scope.name for one in hubs if one.scope}
         found += [
-            Circuit(
-                name=services.shown_name(name, names), scope=None, figures=figures, opened=_opened(figures)
-            )
+            Circuit(name=shown_name(name, names), scope=None, figures=figures, opened=_opened(figures))
             for name, figures in services.last_seen(snapshot).items()
         ]
     return sorted(found, key=lambda one: (one.badness, one.name)), snapshot
+
+
+def unmoved() -> str:
+    """What is known of circuits where nobody works."""
+    return gettext(
+        "Circuits of accounts and kinds are read from the database and stand as shown; until a worker runs, none is tried."
+    )
 
 
 def away(snapshot: Snapshot) -> str:
@@ -139,7 +145,7 @@ def _look() -> tuple[list[Circuit], Snapshot]:
     opened = looks.kept("openings", lambda: openings(store()), seconds=COUNTED_FOR)
     hubs = [
         Circuit(
-            name=door.scope.name,
+            name=hub_name(door.scope.name),
             scope=door.scope,
             figures=breaker_figures(door, now, kinds),
             opened=opened.get((door.scope.type, door.scope.name), 0),

@@ -14,6 +14,7 @@ from dlq_console.hub import services
 from dlq_console.hub.door_figures import room_figures, room_of_share
 from dlq_console.hub.doors import every_door
 from dlq_console.hub.limit_figures import LimitFigures, limit_figures
+from dlq_console.hub.shown_names import hub_name, shown_name
 from dlq_console.store import queries, snapshots
 from dlq_console.store.people import Person
 from dlq_console.store.queries import Count
@@ -81,7 +82,12 @@ def page() -> dict[str, Any]:
     matching = [room for room in rooms if name.casefold() in room.name.casefold()]
     limits = [one for one in _limits(person()) if name.casefold() in one.name.casefold()]
     return {
-        **standing(_answer(rooms)),
+        **standing(
+            _answer(rooms),
+            gettext(
+                "What runs and how many slots living workers have is read from the database; how many events wait is not known."
+            ),
+        ),
         "room_word": _room_word,
         "scope_word": circuit_words.scope_word,
         "away": breakers.away(snapshot) if person().accounts is None else "",
@@ -104,8 +110,9 @@ def visible(asking: Person) -> tuple[list[Room], Snapshot]:
     rooms = [room for room in hubs if asking.sees(room.name)]
     if asking.accounts is None:
         names = {room.name for room in hubs}
+        rooms = [replace(room, name=hub_name(room.name)) for room in rooms]
         rooms += [
-            _of_service(services.shown_name(name, names), figures)
+            _of_service(shown_name(name, names), figures)
             for name, figures in services.last_seen(snapshot).items()
         ]
     return sorted(rooms, key=lambda room: (not room.is_crowded, -room.share, room.name)), snapshot

@@ -1,24 +1,43 @@
-"""What do pages of circuits and slots say where nobody works? The same as the pages of accounts, in the same words.
+"""What do pages of circuits and slots say where nobody works? Since when nobody looks, and what of them is known all the same.
 
-They read most of what they show themselves. Yet where nobody counts and judges any more, nothing of it moves by itself,
-and what they would say of it could be taken for how things stand.
+They read most of what they show from the database themselves, and that is so now. Yet where nobody works nothing of it
+moves by itself, and what others read for them is from then.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from dlq_console.web import health_answers, pulse
+from flask_babel import gettext
+
+from dlq_console.web import display, health_answers, pulse
+from dlq_console.web.health_seen import Seen
 from dlq_console.web.pulse import Pulse
 
 
-def standing(answer: str) -> dict[str, Any]:
-    """The sentence on top of a page, for its template; `answer` where somebody looks, doubt where nobody does any more."""
+def standing(answer: str, known: str) -> dict[str, Any]:
+    """The sentence on top of a page, for its template.
+
+    Args:
+        answer: what it says where somebody looks.
+        known: what of it is known also where nobody does, and what is not.
+    """
     seen = pulse.look_now()
     if seen.health.as_of is None:
         return {"answer": answer, "doubtful": False, "unseen": health_answers.doubt(seen)}
     doubtful = seen.is_doubtful
-    return {"answer": health_answers.doubt(seen) if doubtful else answer, "doubtful": doubtful, "unseen": ""}
+    return {"answer": _doubt(seen, known) if doubtful else answer, "doubtful": doubtful, "unseen": ""}
+
+
+def _doubt(seen: Seen, known: str) -> str:
+    if seen.away or seen.health.as_of is None:
+        return health_answers.doubt(seen)
+    when = display.current().moment(seen.health.as_of)
+    nobody = gettext(
+        "Nobody has looked since %(time)s, because no worker or scheduler runs.",
+        time=when,
+    )
+    return f"{nobody} {known}"
 
 
 def age() -> Pulse:

@@ -14,7 +14,7 @@ from datetime import datetime
 from dlq_console.health import ends
 from dlq_console.health.ends import NO_WAIT, End
 from dlq_console.health.spelling import badness
-from dlq_console.health.values import AccountHealth, Word
+from dlq_console.health.values import REMEMBERED, AccountHealth, Word
 from dlq_console.store.embeds import Detail, Embed
 from dlq_console.web.health_seen import Seen
 
@@ -42,12 +42,16 @@ class Figures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One account, or all of them together; `figures` are None where they are not to be told, or not known."""
+    """One account, or all of them together; `figures` are None where they are not to be told, or not known.
+
+    `left` is not told: it says since when all of them together can have stood as they do.
+    """
 
     name: str
     word: Word
     since: datetime | None = None
     figures: Figures | None = None
+    left: tuple[tuple[Word, datetime], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +86,9 @@ def content(embed: Embed, seen: Seen, idle: Collection[str], wanted: Collection[
     names = seen.by_name if chosen is None else chosen
     parts = tuple(_part(name, seen.by_name.get(name), name in idle, as_of, with_figures) for name in names)
     return Content(
-        head=_together(embed.name, parts),
+        head=_together(
+            embed.name, parts, as_of, complete=chosen is not None and set(names) <= seen.by_name.keys()
+        ),
         parts=() if chosen is None else parts,
         as_of=as_of,
         doubtful=as_of is None or seen.is_doubtful,
@@ -103,9 +109,9 @@ def _part(
         word = Word.OK if idle else Word.UNKNOWN
         return Part(name=name, word=word, figures=Figures() if with_figures and idle else None)
     if account.word == Word.UNKNOWN:
-        return Part(name=name, word=Word.UNKNOWN)
+        return Part(name=name, word=Word.UNKNOWN, left=account.left)
     figures = _figures(account, as_of) if with_figures else None
-    return Part(name=name, word=account.word, since=account.since, figures=figures)
+    return Part(name=name, word=account.word, since=account.since, figures=figures, left=account.left)
 
 
 def _figures(account: AccountHealth, as_of: datetime | None) -> Figures:
@@ -126,18 +132,34 @@ def _coarse(seconds: float | None) -> int | None:
     return max(1, math.ceil(seconds / step)) * step
 
 
-def _together(name: str, parts: Collection[Part]) -> Part:
-    """How all of them stand: as the worst of them does."""
+def _together(name: str, parts: Collection[Part], as_of: datetime | None, *, complete: bool) -> Part:
+    """How all of them stand: as the worst of them does.
+
+    Args:
+        name: of the frame.
+        parts: each of them.
+        as_of: when they stood so.
+        complete: whether it is known of all of them, however long ago, when they stood worse.
+    """
     if not parts:
         return Part(name=name, word=Word.OK)
     worst = max(parts, key=lambda part: badness(part.word))
-    since = [part.since for part in parts if part.word == worst.word and part.since is not None]
+    since = _since(worst.word, parts)
+    if since and as_of and not complete and as_of - since > REMEMBERED:
+        since = None
     return Part(
         name=name,
         word=worst.word,
-        since=min(since, default=None),
+        since=since,
         figures=_worst([part.figures for part in parts if part.figures is not None]),
     )
+
+
+def _since(word: Word, parts: Collection[Part]) -> datetime | None:
+    """Since when one of them stands so and none has stood worse."""
+    began = min((part.since for part in parts if part.word == word and part.since), default=None)
+    worse = [at for part in parts for left, at in part.left if badness(left) > badness(word)]
+    return began and max([began, *worse])
 
 
 def _worst(figures: Collection[Figures]) -> Figures | None:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from flask_babel import gettext, ngettext
 
 from dlq_console.health import ends
+from dlq_console.health.spelling import badness
 from dlq_console.health.values import AccountHealth, Word
 from dlq_console.store.queries import added_up
 from dlq_console.web import display, health_words
@@ -22,11 +23,17 @@ def answer(seen: Seen) -> str:
     if not accounts or as_of is None:
         return gettext("No account has work, a closed door or a dead letter.")
     late = [one for one in accounts if ends.is_late(one, as_of)]
-    parts = [_behind(late, as_of) if late else _on_time(accounts)]
-    if accounts[0].word is not Word.OK:
-        # Sorted by urgency: the first is the worst.
-        parts += [_worst(accounts[0], late, as_of), _people(accounts)]
+    # Who is late comes before who needs a person but waits for nothing: one account, its cause and its end.
+    worst = max(late, key=_lateness) if late else accounts[0]
+    parts = [_behind(late, worst, as_of) if late else _on_time(accounts)]
+    if worst.word is not Word.OK:
+        parts += [_worst(worst, late, as_of), _people(accounts)]
     return " ".join(parts)
+
+
+def _lateness(account: AccountHealth) -> tuple[int, int]:
+    """How bad it is and how much waits: the worst by both is told of, the first of several that are alike."""
+    return badness(account.word), account.counts.waiting
 
 
 def doubt(seen: Seen) -> str:
@@ -72,6 +79,11 @@ def _on_time(accounts: Sequence[AccountHealth]) -> str:
     if any(one.word is Word.UNKNOWN for one in accounts):
         return gettext("Whether anything waits longer than it should is not known.")
     dead = added_up(health_words.capped(one, "dead") for one in accounts)
+    idle = [one for one in accounts if one.is_closed or one.word is Word.DOWN]
+    if idle:
+        # Nothing waits there yet, which is not "on time".
+        told = _will_wait(idle)
+        return f"{told} {health_words.dead_letters(dead)}" if dead.number else told
     if not dead.number:
         return gettext("On time: nothing waits longer than it should.")
     return ngettext(
@@ -82,33 +94,45 @@ def _on_time(accounts: Sequence[AccountHealth]) -> str:
     )
 
 
-def _behind(late: Sequence[AccountHealth], as_of: datetime) -> str:
+def _will_wait(idle: Sequence[AccountHealth]) -> str:
+    if len(idle) == 1:
+        return gettext(
+            "Nothing waits longer than it should yet, but what comes for %(account)s will wait.",
+            account=idle[0].account,
+        )
+    return ngettext(
+        "Nothing waits longer than it should yet, but what comes for %(num)d account will wait.",
+        "Nothing waits longer than it should yet, but what comes for %(num)d accounts will wait.",
+        len(idle),
+    )
+
+
+def _behind(late: Sequence[AccountHealth], worst: AccountHealth, as_of: datetime) -> str:
     shown = display.current()
     total = added_up(health_words.waiting(one) for one in late)
-    most = max(late, key=lambda one: one.counts.waiting)
     if len(late) == 1:
         told = ngettext(
             "Behind: %(count)s event waits in %(account)s",
             "Behind: %(count)s events wait in %(account)s",
             total.number,
             count=shown.count(total),
-            account=most.account,
+            account=worst.account,
         )
     else:
         told = gettext(
             "Behind: %(count)s events wait, %(most)s of them in %(account)s",
             count=shown.count(total),
-            most=shown.count(health_words.waiting(most)),
-            account=most.account,
+            most=shown.count(health_words.waiting(worst)),
+            account=worst.account,
         )
     oldest = min((one.counts.oldest_due_at for one in late if one.counts.oldest_due_at), default=None)
     if oldest is not None:
         told += gettext(", the oldest for %(age)s", age=shown.since(oldest))
-    return told + _until(late, as_of)
+    return told + _until([worst, *(one for one in late if one is not worst)], as_of)
 
 
 def _until(waiting: Sequence[AccountHealth], as_of: datetime) -> str:
-    """Until when: the latest of all; where no time can be told of some, what is known of the most urgent of these."""
+    """Until when: the latest of all; where no time can be told of some, what is known of the first of these."""
     known = [(one, ends.end(one, as_of)) for one in waiting]
     seconds = [end.seconds for _, end in known if end.seconds is not None]
     if len(seconds) == len(known):

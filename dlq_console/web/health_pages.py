@@ -11,7 +11,7 @@ from dlq_console.errors import PayloadRefused
 from dlq_console.health.values import AccountHealth, Word
 from dlq_console.hub.doors import account_name
 from dlq_console.web import chart_asking, health_answers, health_rows, lag_answers, pulse, series_seen
-from dlq_console.web.account_health import account_parts, unseen_account
+from dlq_console.web.account_health import account_parts, changed_parts, unseen_account
 from dlq_console.web.auth import person
 from dlq_console.web.health_rows import PER_PAGE, Asked
 from dlq_console.web.health_seen import Seen
@@ -76,7 +76,17 @@ def poll_account() -> AnyResponse:
         seen,
         f"account {found.account!r}",
         lambda: render_template("health/_account.html", **_one(seen, found)),
+        along=_along(found),
     )
+
+
+def _along(found: AccountHealth) -> str:
+    """The parts of its page that hold controls, where it shows other doors than are closed by now."""
+    shown = request.args.get("shown")
+    parts = None if shown is None else changed_parts(found.account, shown)
+    if parts is None:
+        return ""
+    return render_template("health/_along.html", found=found, in_fragment=True, **parts)
 
 
 @health_pages.get("/_f/health/lag")

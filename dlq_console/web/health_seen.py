@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from threading import Lock
 
-from dlq_console.clock import monotonic
+from dlq_console.clock import monotonic, utc_now
 from dlq_console.errors import StoreUnavailable
 from dlq_console.health import spelling
 from dlq_console.health.spelling import ACCOUNTS, WORKERS, badness, urgency
@@ -70,13 +71,17 @@ def seen(store: Store) -> Health:
     return look(store).health
 
 
-def look(store: Store) -> Seen:
+def look(store: Store, *, after: datetime | None = None) -> Seen:
     """The same with its version and whether the database is away.
+
+    Args:
+        store: the store.
+        after: when whoever asks did something, by the clock of this host; what was read before is read again.
 
     Raises:
         StoreUnavailable: the database is away, and was so from the start.
     """
-    return _memories.get(store).look(store)
+    return _memories.get(store).look(store, after)
 
 
 class _Memory:
@@ -88,14 +93,17 @@ class _Memory:
         self._known: tuple[Seen, float] | None = None
         self._error: StoreUnavailable | None = None
         self._asked_at = -math.inf
+        #: The same by the clock of this host, which other processes know too.
+        self._asked_on: datetime | None = None
         self._accounts: dict[str, tuple[str, AccountHealth]] = {}
         self._workers: dict[str, tuple[str, WorkerState | None]] = {}
 
-    def look(self, store: Store) -> Seen:
-        """What is known, read again where that is older than FRESH_FOR."""
-        if not self._is_fresh() and self._reading.acquire(blocking=self._known is None):
+    def look(self, store: Store, after: datetime | None = None) -> Seen:
+        """What is known, read again where that is older than FRESH_FOR, or than `after`."""
+        waits = self._known is None or not self._is_after(after)
+        if not self._is_fresh(after) and self._reading.acquire(blocking=waits):
             try:
-                if not self._is_fresh():
+                if not self._is_fresh(after):
                     self._ask(store)
             finally:
                 self._reading.release()
@@ -106,10 +114,14 @@ class _Memory:
         age = known.health.age + monotonic() - read_at
         return replace(known, health=replace(known.health, age=age), away=self._error is not None)
 
-    def _is_fresh(self) -> bool:
-        return monotonic() - self._asked_at < FRESH_FOR
+    def _is_fresh(self, after: datetime | None) -> bool:
+        return monotonic() - self._asked_at < FRESH_FOR and self._is_after(after)
+
+    def _is_after(self, moment: datetime | None) -> bool:
+        return moment is None or (self._asked_on is not None and self._asked_on >= moment)
 
     def _ask(self, store: Store) -> None:
+        self._asked_on = utc_now()
         try:
             accounts, workers = snapshots.both(store, ACCOUNTS, WORKERS)
         except StoreUnavailable as error:

@@ -67,6 +67,8 @@ def not_by_a_time(end: End) -> str:
     """What an end is called that no time can be told of; empty where there is nothing to say."""
     if end.kind is Kind.NONE:
         return gettext("not draining")
+    if end.kind is Kind.UNKNOWN:
+        return gettext("end not known yet")
     if end.at is None:
         return ""
     if end.kind is Kind.TRY:
@@ -119,7 +121,8 @@ def _quoting(told: str, closing: Closing | None) -> str:
     if not reason:
         return told
     short = reason if len(reason) <= _QUOTED else reason[: _QUOTED - 1] + "…"
-    return f"{told} “{short}”."
+    # What ends like a sentence needs no second end.
+    return f"{told} “{short}”" if short.endswith((".", "!", "?", "…")) else f"{told} “{short}”."
 
 
 def _no_worker(account: AccountHealth) -> str:
@@ -170,7 +173,11 @@ def _dying(account: AccountHealth) -> str:
 
 
 def _dead(account: AccountHealth) -> str:
-    dead = capped(account, "dead")
+    return dead_letters(capped(account, "dead"))
+
+
+def dead_letters(dead: Count) -> str:
+    """That so many wait for a person, as a sentence."""
     return ngettext(
         "%(count)s dead letter waits for a person.",
         "%(count)s dead letters wait for a person.",

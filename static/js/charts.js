@@ -55,7 +55,6 @@
     };
     return {
       time: make({ hour: "2-digit", minute: "2-digit", hourCycle: "h23" }),
-      exact: make({ hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" }),
       day: make({ day: "2-digit", month: tag === "en" ? "short" : "2-digit" }),
     };
   }
@@ -249,10 +248,8 @@
   }
 
   function tell(board, isStale) {
-    const { age } = board;
-    if (!age) return;
-    const now = board.clocks.exact(board.seenAt);
-    age.textContent = (isStale ? age.dataset.stale : age.dataset.asOf).replace("#", now);
+    const { age, asOf } = board;
+    if (age && asOf) age.textContent = (isStale ? age.dataset.stale : age.dataset.asOf).replace("#", asOf);
     board.element.classList.toggle("stale", isStale);
   }
 
@@ -263,8 +260,6 @@
     // A session that has ended, or an account that is gone, does not come back by asking on.
     board.isOver = answer.status >= 400 && answer.status < 500 && answer.status !== 429;
     if (!answer.ok) throw new Error(`status ${answer.status}`);
-    // Some servers add a second date to the first.
-    board.seenAt = (Date.parse(answer.headers.get("Date")?.slice(0, 29)) || Date.now()) / 1000;
     return answer.json();
   }
 
@@ -276,7 +271,7 @@
       board.failures = 0;
     } catch {
       board.failures += 1;
-      if (board.seenAt) tell(board, true);
+      if (board.data) tell(board, true);
     }
     if (board.isOver || !boards.has(board.element)) return;
     const pause = Math.min(LONGEST, (board.step > 60 ? SLOW : BRISK) * 2 ** board.failures);
@@ -285,10 +280,15 @@
 
   function receive(board, data) {
     if (!boards.has(board.element)) return;
+    // The age is that of the numbers, whenever the answer came.
+    board.asOf = data.said.as_of;
+    tell(board, data.stale);
+    for (const [name, words] of Object.entries(data.said.captions)) {
+      board.element.querySelector(`#caption-${name} > span`)?.replaceChildren(words);
+    }
     if (board.data) {
       merge(board, data);
       redraw(board);
-      tell(board, false);
       return;
     }
     board.data = data;

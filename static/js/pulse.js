@@ -15,8 +15,12 @@
   let moved = 0;
 
   const said = () => region.querySelector("[data-said]").dataset.said;
+  // With the parts elsewhere that come along with its answers.
   const isBusy = () =>
-    region.contains(document.activeElement) || (Date.now() - moved < ABOUT_TO && region.querySelector("a:hover"));
+    [region, ...document.querySelectorAll("[data-along]")].some(
+      (one) =>
+        one.contains(document.activeElement) || (Date.now() - moved < ABOUT_TO && one.querySelector("a:hover, button:hover")),
+    );
 
   function span(seconds) {
     if (seconds < 60) return `${Math.floor(seconds)} s`;
@@ -27,13 +31,18 @@
     const { at, age } = heard;
     if (Number.isNaN(age)) return;
     const now = Math.max(0, age + (Date.now() - at) / 1_000);
-    const isOld = now > Number(line.dataset.limit);
-    const calm = isOld ? "stale" : "live";
+    const limit = Number(line.dataset.limit);
+    const isOld = now > limit;
+    // That nobody looks is for an answer to say: without one it may be the connection.
+    const old = age > limit || !line.hasAttribute("data-when-waiting") ? "stale" : "waiting";
+    const calm = isOld ? old : "live";
     const state = trouble === "held" || !trouble ? (box?.checked ? "paused" : trouble || calm) : trouble;
     const text = line.getAttribute(`data-when-${state}`).replace("@", line.dataset.at).replace("#", span(now));
     if (line.textContent !== text) line.textContent = text;
     line.dataset.state = state;
-    region.classList.toggle("pulse-lost", isOld || ["lost", "over"].includes(state));
+    const isLost = isOld || ["lost", "over"].includes(state);
+    region.classList.toggle("pulse-lost", isLost);
+    document.body.classList.toggle("page-lost", isLost);
   }
 
   function lose({ detail }) {

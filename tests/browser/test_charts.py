@@ -98,8 +98,13 @@ def test_charts_are_read_zoomed_recoloured_and_kept_up_to_date(
     with page.expect_response(lambda answer: f"since={END.timestamp() - 600:.0f}" in answer.url):
         _look_again(page)
     assert page.locator("#chart-lag canvas").get_attribute("data-same") == "yes"
-    assert any(_spoken(page, "End")[6:11] == "12:02" for _ in range(50))
+    expect(page.locator(".charts [data-age]")).to_have_text("posição de 02/03 12:02:00 -03")
+    assert _spoken(page, "End")[6:11] == "12:02"
     assert _spoken(page, "Home")[6:11] == "11:03"
+    page.locator("#search").focus()
+    expect(page.locator("#chart-lag .legend .at")).to_be_empty()
+    now = page.locator("#chart-lag .legend li", has_text="(p95)").locator("b").inner_text()
+    expect(page.locator("#caption-lag")).to_contain_text(f"agora {now}")
 
     # It is as wide as its place.
     page.set_viewport_size({"width": 390, "height": 800})
@@ -114,6 +119,18 @@ def test_a_chart_that_cannot_be_brought_up_to_date_says_so(
     expect(page.locator(".charts.drawn")).to_be_visible()
     expect(page.locator(".charts [data-age]")).to_contain_text("as of")
     page.route("**/series.json*", lambda route: route.fulfill(status=503, body=""))
+    _look_again(page)
+    expect(page.locator(".charts.stale [data-age]")).to_contain_text("not updated since")
+
+
+def test_numbers_that_nobody_counts_any_more_are_not_current_however_well_the_server_answers(
+    site: Site, open_page: OpenPage, reading: Reading
+) -> None:
+    page = open_page("/health/lag?range=1h")
+    expect(page.locator(".charts.drawn")).to_be_visible()
+    expect(page.locator(".charts.stale")).to_have_count(0)
+    reading.age = 75
+    series_seen._keepers.get(site.desk.hub.store).forget()
     _look_again(page)
     expect(page.locator(".charts.stale [data-age]")).to_contain_text("not updated since")
 

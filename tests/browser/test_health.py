@@ -87,7 +87,7 @@ def test_nothing_is_swapped_that_has_not_changed_or_that_somebody_is_in_and_a_pa
     assert page.locator("#answer").get_attribute("data-mark") == "1", "it was put in place again"
     page.locator(".standings tbody a").first.focus()
     stand(store, blocked("filial-sp"))
-    expect(page.locator("#fresh")).to_contain_text("newer figures wait while you are in the list")
+    expect(page.locator("#fresh")).to_contain_text("newer figures wait until you leave")
     expect(page.locator(".standings tbody a").first).to_be_focused()
     page.locator(".health-tools input[name=q]").focus()
     expect(page.locator(".standings tbody td.w-word")).to_contain_text("blocked")
@@ -100,6 +100,56 @@ def test_nothing_is_swapped_that_has_not_changed_or_that_somebody_is_in_and_a_pa
     page.on("request", lambda request: asked.append(request.url))
     page.wait_for_timeout(1_200)
     assert asked == []
+
+
+def test_without_an_answer_nobody_is_called_away(
+    site: Site, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _quick(monkeypatch)
+    monkeypatch.setattr(pulse.Pulse.__init__, "__defaults__", (6.0,))
+    stand(site.desk.hub.store, blocked("filial-rj"))
+    page = open_page("/health", expect=("htmx:timeout",))
+    fresh, mark = page.locator("#fresh"), page.locator(".side .places .state")
+    expect(mark).to_have_css("filter", "none")
+    expect(page.locator("#health .words")).to_have_css("filter", "none")
+    page.route("**/_f/health*", lambda _route: None)
+    expect(fresh).to_contain_text("waiting for newer figures", timeout=10_000)
+    expect(page.locator("#health")).to_contain_class("pulse-lost")
+    expect(mark).to_have_css("filter", "grayscale(1)")
+    expect(page.locator("#health .words")).to_have_css("filter", "grayscale(1)")
+    expect(fresh).to_contain_text("No connection to the console.", timeout=15_000)
+
+
+def test_the_page_of_an_account_follows_its_doors_and_leaves_alone_who_is_at_work_there(
+    site: Site, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _quick(monkeypatch)
+    hub = site.desk.hub
+    site.desk.add("1", account="filial-rj")
+    stand(hub.store, account("filial-rj"))
+    page = open_page("/health/accounts/filial-rj")
+    doors, acts = page.locator("#account-doors"), page.locator("#account-acts")
+    expect(doors.locator("section")).to_have_count(0)
+    acts.locator("summary").click()
+    note = acts.get_by_label("Note")
+    note.fill("contagem até as 15h")
+    hub.pause_account("filial-rj", actor="joana", note="inventário")
+    stand(hub.store, blocked("filial-rj"))
+    expect(page.locator("#fresh")).to_contain_text("newer figures wait until you leave")
+    expect(note).to_be_focused()
+    # Whoever turns away has the doors as they are, and what was typed.
+    page.locator("h1").click()
+    expect(doors).to_contain_text("inventário")
+    expect(doors.get_by_role("button", name="Resume")).to_be_visible()
+    expect(page.locator("#account-past")).to_contain_text("joana")
+    assert note.input_value() == "contagem até as 15h"
+    acts.locator("summary").click()
+    note.fill("")
+    page.locator("h1").click()
+    expect(acts.locator("summary")).to_have_count(0)
+    hub.resume_account("filial-rj", actor="joana")
+    expect(doors.locator("section")).to_have_count(0)
+    expect(acts.locator("summary")).to_be_visible()
 
 
 def test_what_is_paused_is_grey_once_it_is_old(

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from dlq_console.health import ends, spelling
+from dlq_console.health.ends import Kind
 from dlq_console.health.evaluate import (
     COUNTED_WITHIN,
     LAG_TARGET,
@@ -24,6 +26,7 @@ from dlq_console.health.values import (
     Drain,
     Flow,
     Former,
+    Health,
     Why,
     Word,
     WorkerState,
@@ -181,6 +184,71 @@ def test_a_standstill_begins_no_earlier_than_the_door_was_opened() -> None:
     later["former"] = Former(Word.DEGRADED, NOW, opened_at=NOW - STALLED_AFTER - A_SECOND)
     assert (judged(**later).why, judged(**later).figure) == (Why.NOTHING_COMPLETES, 10)
     assert judged(**later, closing=closed("pause")).opened_at is None
+
+
+def test_the_end_of_an_outage_of_workers_is_an_opening_too() -> None:
+    waits = Counts(due=49, oldest_due_at=NOW - timedelta(hours=1))
+    nobody = judged(replace(WORKER, alive=False), counts=waits, former=Former(Word.DOWN, NOW, closed=True))
+    assert (nobody.why, nobody.opened_at, nobody.drain) == (Why.NO_WORKER, None, Drain(bound="pace"))
+    former = spelling.read_former(spelling.kept_values(Health(accounts=(nobody,)))["filial-sp"])
+    back = judged(counts=waits, former=former)
+    assert (back.why, back.opened_at, back.opened_with) == (Why.BEHIND, NOW, 49)
+
+
+def _opened(seconds: float, waited: int | None = 151) -> Former:
+    return Former(Word.DEGRADED, NOW, opened_at=NOW - timedelta(seconds=seconds), opened_with=waited)
+
+
+STOOD = Flow(minutes=5, arrivals=2)
+
+
+@pytest.mark.parametrize(
+    ("former", "waiting", "counted", "flow", "limit", "expected", "told"),
+    [
+        # Counted 15 s after the opening: half of it is gone.
+        (_opened(16), 76, 1, STOOD, None, Drain(seconds=20, bound="pace"), Kind.ABOUT),
+        # It was not counted since, or so soon that it says nothing.
+        (_opened(16), 151, 16, STOOD, None, Drain(bound="opening"), Kind.UNKNOWN),
+        (_opened(16), 150, 12, STOOD, None, Drain(bound="opening"), Kind.UNKNOWN),
+        # Until then the limit says how fast it can be, and afterwards how fast at most.
+        (_opened(16), 151, 16, STOOD, 32.0, Drain(seconds=360, bound="provider"), Kind.ABOUT),
+        (_opened(16), 76, 1, STOOD, 32.0, Drain(seconds=180, bound="provider"), Kind.ABOUT),
+        # What ended while it was still closed is the least.
+        (_opened(16), 151, 16, Flow(minutes=5, completions=10), None, Drain(seconds=960, bound="pace"), Kind.ABOUT),
+        # It has become longer, for a whole minute.
+        (_opened(50), 160, 0, STOOD, None, Drain(bound="opening"), Kind.UNKNOWN),
+        (_opened(70), 160, 0, STOOD, None, Drain(bound="pace"), Kind.NONE),
+        # How much waited at the opening is not known, and from when on the rates are of open minutes.
+        (_opened(16, None), 76, 1, STOOD, None, Drain(bound="opening"), Kind.UNKNOWN),
+        (_opened(419), 151, 0, STOOD, None, Drain(bound="opening"), Kind.UNKNOWN),
+        (_opened(421), 151, 0, STOOD, None, Drain(bound="pace"), Kind.NONE),
+    ],
+)  # fmt: skip
+def test_after_an_opening_the_pace_is_that_since_then_or_not_known_yet(
+    former: Former, waiting: int, counted: float, flow: Flow, limit: float | None, expected: Drain, told: Kind
+) -> None:
+    one = judged(
+        counts=due(waiting, timedelta(minutes=11)),
+        flow=replace(flow, done=1),
+        former=former,
+        limit_per_minute=limit,
+        counted_at=NOW - timedelta(seconds=counted),
+    )
+    assert (one.drain, ends.end(one, NOW).kind) == (expected, told)
+
+
+def test_what_was_counted_up_to_a_cap_tells_no_pace() -> None:
+    waits = Counts(due=10_000, capped=("due",), oldest_due_at=NOW - timedelta(hours=1))
+    assert judged(counts=waits, former=_opened(60, 10_000), flow=STOOD).drain == Drain(bound="opening")
+    assert judged(counts=waits, former=Former(Word.DOWN, NOW, closed=True)).opened_with is None
+
+
+def test_when_it_ceased_to_stand_badly_is_kept() -> None:
+    ended = NOW - timedelta(hours=2)
+    down = Former(Word.DOWN, ended, left=((Word.OK, ended), (Word.DEGRADED, ended)))
+    assert judged(former=down).left == ((Word.DEGRADED, ended), (Word.DOWN, NOW))
+    assert judged(former=Former(Word.OK, ended, left=((Word.DOWN, ended),))).left == ((Word.DOWN, ended),)
+    assert judged().left == ()
 
 
 TWO_A_MINUTE = Flow(arrivals=8, completions=10)

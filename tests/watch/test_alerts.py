@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import time, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -124,6 +125,36 @@ def test_a_dead_letter_is_told_once_and_its_end_is_told_too(hub: Hub, channel: C
     assert (over.id, over.when) == (notice.id, "dead_letters")
     assert "it stood for" in channel.taken[-1]["text"]
     assert channel.taken[-1]["ended"] is not None
+
+
+def test_an_end_is_told_as_past_with_when_it_was_found_last_and_the_worst_that_it_was(
+    database_url: str, channel: Channel, tmp_path: Path
+) -> None:
+    rules = tmp_path / "alerts.toml"
+    rules.write_text('[[rule]]\nname = "dead"\nwhen = "dead_letters"\n', encoding="utf-8")
+    settings = read_settings(
+        database_url=database_url, broker_url="", alert_webhook_url=channel.url, locale="pt_BR", alerts=str(rules),
+        timezone="America/Sao_Paulo",
+    )  # fmt: skip
+    with closing(Hub(settings)) as hub:
+        hub.handler("refused", policy=Policy(max_attempts=1))(_refuse)
+        hub.publish_kinds("test")
+        first, second = die(hub, "1"), die(hub, "2")
+        turn(hub)
+        hub.discard(first, actor="maria", note="not needed")
+        turn(hub, 90)
+        (notice,) = open_notices(hub.store)
+        assert notice.value == 1, "as it is now"
+        hub.discard(second, actor="maria", note="not needed")
+        for _ in range(6):
+            turn(hub, 15)
+        (over,) = closed_notices(hub.store).items
+        assert (over.closed_at, over.value) == (notice.seen_at, 2)
+        message = channel.taken[-1]
+        assert message["title"] == "Resolvido: filial-sp tinha 2 cartas mortas."
+        assert message["ended"] == notice.seen_at.isoformat()
+        local = notice.seen_at.astimezone(settings.zone)
+        assert f"a {local:%d/%m/%Y %H:%M} -03: durou 90 s." in message["text"]
 
 
 def test_two_looks_at_once_tell_once_and_four_hours_later_it_is_told_again(
@@ -251,7 +282,14 @@ def test_every_rule_has_its_sentence_and_its_page_in_both_languages(when: When) 
             for locale in ("en", "pt_BR")
         ]
         assert texts[0] != texts[1]
-        for text in texts:
+        ended = [
+            alert_words.sentence(when, account or "service:x", 7, found, speech(locale), ended=True)
+            for locale in ("en", "pt_BR")
+        ]
+        assert ended[0] != ended[1]
+        # What it found was no silence any more, or it tells of the past anyway.
+        assert when is When.SILENCE or ended[0] != texts[0]
+        for text in (*texts, *ended):
             assert (account or "service:x") in text
             assert "%" not in text.replace("7%", "")
             assert text.endswith(".")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import sqlite3
 import time
@@ -15,8 +16,8 @@ from redis import Redis
 from sqlalchemy import text
 
 from dlq_console import Event, Hub, Policy
-from dlq_console.health.findings import Level
-from dlq_console.store import presence
+from dlq_console.health.findings import Finding, Level
+from dlq_console.store import presence, snapshots
 from dlq_console.store.migrate import version_table
 from dlq_console.store.store import Store
 from dlq_console.watch import broker_figures
@@ -71,6 +72,30 @@ def test_redis_that_is_nearly_full_is_a_fault(brokered: Hub, redis: Redis) -> No
         (finding,) = found(brokered).values()
     assert finding.id == "redis_full"
     assert 80 < int(finding.figures["percent"]) <= 100
+
+
+def test_redis_that_cannot_write_itself_to_disk_is_a_fault(
+    brokered: Hub, redis: Redis, redis_server: RedisServer
+) -> None:
+    # Nothing can be put where a folder with something in it stands.
+    blocked = redis_server.folder / "dump.rdb" / "in the way"
+    blocked.mkdir(parents=True)
+    with configured(redis, maxmemory=ROOM):
+        assert found(brokered) == {}
+        _save(redis)
+        (finding,) = found(brokered).values()
+        assert (finding.id, finding.level) == ("redis_cannot_save", Level.FAULT)
+        assert finding.command.endswith("INFO persistence")
+        shutil.rmtree(blocked.parent)
+        _save(redis)
+        assert found(brokered) == {}
+
+
+def _save(redis: Redis) -> None:
+    redis.bgsave()
+    ends = time.monotonic() + 10
+    while redis.info("persistence")["rdb_bgsave_in_progress"]:
+        assert time.monotonic() < ends
 
 
 def test_cache_in_the_redis_of_the_broker_is_told_without_its_keys(brokered: Hub, redis: Redis) -> None:
@@ -183,6 +208,46 @@ def test_postgresql_that_cannot_tidy_up_is_told(
     assert findings["long_transaction"].figures["process"] == process
     assert findings["long_transaction"].figures["state"] == "idle in transaction"
     hub.close()
+
+
+def test_postgresql_that_does_not_keep_up_is_told(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub = hub_on(postgres_url)
+    monkeypatch.setattr(database_checks, "FEW_DEAD", 50)
+    snapshots.keep(hub.store, "test", {str(number): number for number in range(100)})
+    with hub.store.write() as connection:
+        connection.execute(text("ALTER TABLE dlq_snapshot SET (autovacuum_vacuum_threshold = 1000000)"))
+        connection.execute(text("DELETE FROM dlq_snapshot WHERE reading = 'test'"))
+    # Each session hands in what it has counted a while after it has changed something.
+    finding = _awaited(hub, "autovacuum_behind")
+    assert finding.figures["table"] == "dlq_snapshot"
+    assert int(finding.figures["dead"]) > 50
+    assert finding.command == "VACUUM (VERBOSE, ANALYZE) dlq_snapshot;"
+    hub.close()
+
+
+def test_postgresql_that_never_tidies_up_is_a_fault(postgres_url: str) -> None:
+    hub = hub_on(postgres_url)
+    with hub.store.engines.each_statement().connect() as connection:
+        connection.execute(text("ALTER SYSTEM SET autovacuum = off"))
+        connection.execute(text("SELECT pg_reload_conf()"))
+        try:
+            finding = _awaited(hub, "autovacuum_off")
+        finally:
+            connection.execute(text("ALTER SYSTEM RESET autovacuum"))
+            connection.execute(text("SELECT pg_reload_conf()"))
+    assert finding.level is Level.FAULT
+    assert finding.command == "ALTER SYSTEM SET autovacuum = on; SELECT pg_reload_conf();"
+    hub.close()
+
+
+def _awaited(hub: Hub, rule: str) -> Finding:
+    """What PostgreSQL tells a moment later."""
+    ends = time.monotonic() + 30
+    while time.monotonic() < ends:
+        finding = found(hub).get(rule)
+        if finding is not None:
+            return finding
+    raise AssertionError(f"{rule} was not found.")
 
 
 def test_postgresql_that_is_frozen_is_one_finding(

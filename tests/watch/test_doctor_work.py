@@ -49,6 +49,12 @@ def _insert(hub: Hub, table: str, **values: Any) -> None:
         connection.execute(getattr(hub.store.tables, table).insert().values(**values))
 
 
+def _change(hub: Hub, table: str, name: str, **values: Any) -> None:
+    changed = getattr(hub.store.tables, table)
+    with hub.store.write() as connection:
+        connection.execute(changed.update().where(changed.c.name == name).values(**values))
+
+
 def test_new_installation_on_any_engine_is_well(database_url: str) -> None:
     hub = hub_on(database_url)
     assert found(hub) == {}
@@ -122,6 +128,10 @@ def test_step_that_fails_and_steps_that_do_not_run_are_faults(hub: Hub) -> None:
     assert found(hub)["step_fails"].figures == {"step": "prune", "error": "ValueError: no"}
     leases.report(hub.store, "prune", "me", None)
     assert found(hub) == {}
+    hub.clock.advance(4 * HOUR)
+    assert leases.take(hub.store, "look", "me", 60)
+    leases.report(hub.store, "look", "me", None)
+    assert found(hub)["step_silent"].figures == {"step": "prune", "minutes": 240}
     hub.clock.advance(300)
     assert found(hub)["scheduler_dead"].figures == {"minutes": 5}
 
@@ -176,7 +186,7 @@ def test_fields_of_payloads_that_look_like_secrets_are_named_and_never_their_val
     assert "VALUE" not in json.dumps(in_english(finding))
 
 
-def test_frames_that_show_nothing_and_a_missing_address_are_told(hub: Hub) -> None:
+def test_a_frame_that_is_over_and_a_missing_address_are_told_and_a_frame_for_no_page_is_not(hub: Hub) -> None:
     now = examining.now(hub.store)
     whole = {
         "detail": "status",
@@ -188,9 +198,10 @@ def test_frames_that_show_nothing_and_a_missing_address_are_told(hub: Hub) -> No
     _insert(hub, "embed", name="late", origins='["https://a.example"]', **(whole | {"expires_at": now}))
     _insert(hub, "embed", name="gone", origins="[]", **whole, revoked_at=now)
     findings = found(hub)
-    assert findings["embed_no_origin"].figures == {"name": "nowhere"}
     assert findings["embed_expired"].figures == {"name": "late"}
     assert "public_url" in findings
+    _change(hub, "embed", "late", revoked_at=now)
+    assert set(found(hub)) == {"public_url"}, "its badge and its address can be looked at"
 
 
 def test_address_of_the_console_is_missed_only_where_somebody_needs_it(sqlite_url: str) -> None:

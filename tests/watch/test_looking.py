@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from dlq_console.health.spelling import ACCOUNTS, WORKERS
 from dlq_console.health.values import Health, Why, Word
 from dlq_console.settings import read_settings
 from dlq_console.store import door_acts, doors, presence, snapshots
-from dlq_console.store.scope_names import provider_scope
+from dlq_console.store.scope_names import account_scope, provider_scope
 from dlq_console.store.store import Store
 from dlq_console.watch import looking
 from tests.store.making import rows
@@ -98,6 +98,100 @@ def test_a_pause_is_seen_at_the_next_look_and_its_end_too(hub: Hub) -> None:
     assert (account.word, account.closing) == (Word.OK, None)
 
 
+@pytest.mark.parametrize(
+    ("act", "word", "why"),
+    [
+        (lambda hub: hub.pause_account("filial-sp", actor="maria"), Word.BLOCKED, Why.PAUSE),
+        (lambda hub: hub.force_breaker("filial-sp", "open", actor="maria"), Word.DOWN, Why.CIRCUIT),
+    ],
+    ids=["pause", "circuit"],
+)
+def test_an_act_of_a_person_is_judged_in_the_same_act_and_so_is_its_end(
+    hub: Hub, act: Callable[[Hub], None], word: Word, why: Why
+) -> None:
+    enqueue(hub, 1)
+    enqueue(hub, 1, account="filial-rj")
+    looking.count(hub)
+    looking.look(hub)
+    before = kept(hub.store)
+    hub.store.clock.advance(5)
+    act(hub)
+    health = seen(hub.store)
+    assert [(one.account, one.word, one.why) for one in health.accounts] == [
+        ("filial-sp", word, why),
+        ("filial-rj", Word.OK, Why.FINE),
+    ]
+    assert kept(hub.store)["filial-rj"] == before["filial-rj"]
+    assert health.age >= 5, "nobody has looked since"
+    (hub.resume_account if why is Why.PAUSE else hub.reset_breaker)("filial-sp", actor="maria")
+    assert {one.word for one in seen(hub.store).accounts} == {Word.OK}
+
+
+def test_an_act_upon_a_provider_is_judged_for_every_account(hub: Hub) -> None:
+    hub.handler("omie", policy=Policy(provider="omie"))(_nothing)
+    hub.publish_kinds("test")
+    for account in ("filial-sp", "filial-rj"):
+        enqueue(hub, 1, kind="omie", account=account)
+    with hub.store.write() as connection:
+        doors.change(hub.store, connection, provider_scope("omie"), door_acts.asks_to_wait(600, "enough"))
+    looking.count(hub)
+    looking.look(hub)
+    assert {one.word for one in seen(hub.store).accounts} == {Word.BLOCKED}
+    hub.open_provider("omie", actor="maria")
+    assert {one.word for one in seen(hub.store).accounts} == {Word.OK}
+
+
+def test_before_anybody_has_looked_an_act_judges_nothing(hub: Hub) -> None:
+    hub.pause_account("filial-sp", actor="maria")
+    assert kept(hub.store) == {}
+    assert seen(hub.store).as_of is None
+
+
+def test_a_look_that_began_before_an_act_does_not_undo_what_that_told(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enqueue(hub, 1)
+    looking.count(hub)
+    looking.look(hub)
+    judge = looking.judged
+
+    def slowly(store: Store, former: Mapping[str, Any], **more: Any) -> Health:
+        found = judge(store, former, **more)
+        monkeypatch.setattr(looking, "judged", judge)
+        hub.pause_account("filial-sp", actor="maria")
+        hub.pause_account("filial-rj", actor="maria")
+        return found
+
+    monkeypatch.setattr(looking, "judged", slowly)
+    looking.look(hub)
+    assert {one.account: one.why for one in seen(hub.store).accounts} == {
+        "filial-sp": Why.PAUSE,
+        "filial-rj": Why.PAUSE,
+    }
+    looking.look(hub)
+    assert len(kept(hub.store)) == 2
+
+
+def test_an_account_that_has_nothing_to_do_any_more_is_known_for_a_day_after_it_was_not_well(
+    hub: Hub,
+) -> None:
+    hub.pause_account("filial-sp", actor="maria")
+    hub.pause_account("filial-rj", actor="maria")
+    looking.count(hub)
+    looking.look(hub)
+    hub.resume_account("filial-sp", actor="maria")
+    hub.store.clock.advance(23 * 3_600)
+    looking.count(hub)
+    looking.look(hub)
+    (blocked, well) = seen(hub.store).accounts
+    assert (blocked.account, well.account, well.word) == ("filial-rj", "filial-sp", Word.OK)
+    assert [word for word, _ in well.left] == [Word.BLOCKED]
+    hub.store.clock.advance(2 * 3_600)
+    looking.count(hub)
+    looking.look(hub)
+    assert [one.account for one in seen(hub.store).accounts] == ["filial-rj"]
+
+
 def test_a_provider_that_closed_itself_blocks_the_accounts_whose_next_event_goes_there(hub: Hub) -> None:
     hub.handler("omie", policy=Policy(provider="omie"))(_nothing)
     hub.publish_kinds("test")
@@ -158,9 +252,11 @@ def test_figures_take_turns_and_words_do_not_wait(hub: Hub, monkeypatch: pytest.
     before = kept(hub.store)
     for name in names:
         enqueue(hub, 1, kind="refused", account=name)
-    hub.pause_account("filial-c", actor="maria")
+    with hub.store.write() as connection:
+        closed = door_acts.asks_to_wait(600, "enough")
+        doors.change(hub.store, connection, account_scope("filial-c"), closed)
     looking.count(hub)
-    assert looking.look(hub) == 2, "one whose figures changed, and the one that was paused"
+    assert looking.look(hub) == 2, "one whose figures changed, and the one that was blocked"
     assert kept(hub.store)["filial-c"] != before["filial-c"]
     assert looking.look(hub) == 1
     assert looking.look(hub) == 0

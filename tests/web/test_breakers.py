@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
 from unittest.mock import patch
 
@@ -11,18 +12,22 @@ from flask import Flask
 
 from dlq_console.clock import utc_now
 from dlq_console.errors import StoreUnavailable
-from dlq_console.health.values import Counts
+from dlq_console.health import spelling
+from dlq_console.health.values import Counts, Why, Word
 from dlq_console.hub import services
+from dlq_console.hub.door_figures import breaker_figures
+from dlq_console.hub.doors import circuit
 from dlq_console.hub.policy import Policy
 from dlq_console.resilience import BulkheadConfig, CircuitBreakerConfig
 from dlq_console.resilience.breaker import BREAKERS, BreakerRecord, CircuitState
 from dlq_console.resilience.state import Change
+from dlq_console.store import snapshots
 from dlq_console.store.health_tables import BINS
 from dlq_console.web import health_seen, looks
 from dlq_console.workers import steps
 from tests.store.filling import put
 from tests.web.desk import Desk
-from tests.web.health_written import account, stand
+from tests.web.health_written import account, nobody_looked_for, stand
 from tests.web.test_doors import acts
 from tests.web.visitor import Tags, Visitor, path_of, read
 
@@ -105,6 +110,8 @@ def test_one_circuit_tells_what_it_measures_how_it_is_set_and_what_it_went_throu
         lost_closed_ms=90_000,
     )  # fmt: skip
     stand(served.hub.store, account("filial-rj", counts=Counts(paused=212)))
+    snapshots.keep(served.hub.store, spelling.COUNTS, {})
+    nobody_looked_for(served.hub.store, 9)
     text = read(maria.get("/health/breakers/one?name=filial-rj").text)
     for part in (
         "Failures in a row not counted while it is not closed",
@@ -113,7 +120,6 @@ def test_one_circuit_tells_what_it_measures_how_it_is_set_and_what_it_went_throu
         "Run time p50 / p95 / p99, last hour 200 ms / 250 ms / 250 ms",
         "Failed or died, last hour 50% of 10 runs",
         "By the circuit none: events wait and spend no attempt",
-        "Events that wait behind its door now 212",
         "Waited behind its door, last 24 h, all events together 1 min 30 s",
         "last 24 h opened 1 time, open for ",
         "Opens after 5 failures in a row",
@@ -121,6 +127,32 @@ def test_one_circuit_tells_what_it_measures_how_it_is_set_and_what_it_went_throu
         "circuit closed → circuit open: 5 failures in a row, the last one: TimeoutError",
     ):
         assert part in text, part
+    assert re.search(r"Events that waited behind its door at \d\d:\d\d:\d\d 212", text), text
+
+
+def test_where_nobody_looks_circuits_stand_as_the_database_has_them_and_only_services_are_unknown(
+    served: Desk, maria: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health_seen, "FRESH_FOR", 0.0)
+    stand(served.hub.store, account("filial-rj", Word.DOWN, Why.CIRCUIT))
+    nobody_looked_for(served.hub.store, 75)
+    served.hub.clock.advance(150)
+    sentence = r"Nobody has looked since \S+, because no worker or scheduler runs\. Circuits of accounts and kinds are read"
+    text = read(maria.get("/health/breakers").text)
+    assert re.search(sentence, text)
+    assert "was so then" not in text
+    assert "1 of 4" not in text
+    assert names(maria, "/health/breakers?state=half_open") == ["filial-rj"]
+    assert names(maria, "/health/breakers?state=unknown") == ["search"]
+    one = read(maria.get("/health/breakers/one?name=filial-rj").text)
+    assert re.search(sentence, one)
+    assert "0 probes under way" in one
+    assert not re.search(sentence, read(maria.get("/health/breakers/one?name=search").text))
+    found = breaker_figures(*circuit(served.hub.store, "filial-rj"))
+    opened_at = found["history"][0]["at"]
+    assert (found["state"], found["since"] - opened_at) == ("half_open", timedelta(minutes=2)), (
+        "it was open until its time was over"
+    )
 
 
 def test_a_kind_with_a_circuit_of_its_own_shows_how_its_worker_has_set_it(desk: Desk, maria: Visitor) -> None:

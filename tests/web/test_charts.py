@@ -18,7 +18,7 @@ from dlq_console.health.spelling import ACCOUNTS, account_values
 from dlq_console.health.values import AccountHealth, Counts, Drain, Flow, Health, Why, Word
 from dlq_console.store import snapshots
 from dlq_console.store.queries.spans import circuit_spans
-from dlq_console.web import health_seen
+from dlq_console.web import health_seen, series_seen
 from dlq_console.web.api.lag import LagSchema
 from dlq_console.web.axes import Span
 from dlq_console.web.chart_subjects import SUBJECTS
@@ -107,21 +107,46 @@ def test_the_numbers_are_sent_compressed_and_not_again_while_they_are_the_same(
     reading.end = END
     found = _numbers(maria)
     drawn = {line.column for subject in SUBJECTS for line in subject.lines}
-    assert found.keys() == {"range", "step", "times", "columns", "spans", "marks"}
+    assert found.keys() == {"range", "step", "times", "columns", "spans", "marks", "as_of", "stale", "said"}
     assert set(found["columns"]) == drawn
     assert (len(found["times"]), found["step"]) == (360, 60)
     assert found["times"][-1] == END.timestamp()
     assert all(len(column) == 360 for column in found["columns"].values())
     assert found["columns"]["lag_p95"][20] is None
-    answer = maria.client.get("/health/series.json", headers={"Accept-Encoding": "gzip"})
+    headers = {"Accept-Encoding": "gzip", "Accept-Language": "en"}
+    answer = maria.client.get("/health/series.json", headers=headers)
     assert json.loads(gzip.decompress(answer.data)) == found
     assert answer.headers["Cache-Control"] == "private, max-age=5"
     assert {"Cookie", "Accept-Encoding", "Accept-Language"} <= set(answer.headers["Vary"].split(", "))
     tag = answer.headers["ETag"]
-    headers = {"Accept-Encoding": "gzip", "If-None-Match": tag}
-    again = maria.client.get("/health/series.json", headers=headers)
+    again = maria.client.get("/health/series.json", headers=headers | {"If-None-Match": tag})
     assert (again.status_code, again.data) == (304, b"")
     assert len(reading.asked) == 1, "nobody who looks within seconds asks the database again"
+
+
+def test_the_age_told_is_that_of_the_numbers_and_captions_come_with_them(
+    reading: Reading, desk: Desk, maria: Visitor
+) -> None:
+    reading.end = END
+    found = _numbers(maria, "?range=1h")
+    assert (found["as_of"], found["stale"]) == (END.timestamp(), False)
+    assert found["said"] == {"as_of": "2 Mar 12:00:00 -03", "captions": {}}, "the page has just brought them"
+    captions = _numbers(maria, f"?range=1h&since={found['times'][-2]}")["said"]["captions"]
+    page = maria.get("/health/lag?range=1h").text
+    assert captions.keys() == {subject.name for subject in SUBJECTS}
+    assert all(words in read(page) for words in captions.values())
+    assert "as of 2 Mar 12:00:00 -03" in read(page)
+    assert read(page).count("As of 2 Mar 12:00:00 -03; reload the page") == len(SUBJECTS), (
+        "a table stays as it is"
+    )
+    assert 'class="charts"' in page
+    # Nobody counts any more, however well this server answers.
+    reading.age = 61
+    series_seen._keepers.get(desk.hub.store).forget()
+    assert _numbers(maria, "?range=1h")["stale"] is True
+    page = maria.get("/health/lag?range=1h").text
+    assert "not updated since 2 Mar 12:00:00 -03" in read(page)
+    assert 'class="charts stale"' in page
 
 
 def test_only_points_from_a_moment_on_are_sent_the_one_that_begins_there_too(

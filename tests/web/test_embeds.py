@@ -67,6 +67,38 @@ def frame(app: Flask, known: Embed, query: str = "lang=en", **headers: str) -> T
 # What it tells
 
 
+def test_a_frame_of_several_stands_so_since_the_last_one_ceased_to_stand_worse(desk: Desk) -> None:
+    now = utc_now()
+    began, ended = now - timedelta(minutes=9), now - timedelta(minutes=4)
+    degraded = account("filial-sp", Word.DEGRADED, since=began, left=((Word.OK, began),))
+    well = account(
+        "filial-rj", since=ended, left=((Word.DOWN, ended), (Word.DEGRADED, now - timedelta(hours=1)))
+    )
+    look(desk, degraded, well)
+    both = add(desk, accounts=["filial-sp", "filial-rj"])
+    for known in (both, add(desk, "All")):
+        head = content(known, health_seen.look(desk.hub.store), ()).head
+        assert (head.word, head.since) == (Word.DEGRADED, ended)
+    only = content(both, health_seen.look(desk.hub.store), (), wanted=["filial-sp"]).head
+    assert only.since == began
+    never = content(
+        add(desk, "New", accounts=["filial-sp", "filial-xx"]), health_seen.look(desk.hub.store), ["filial-xx"]
+    )
+    assert never.head.since == began
+
+
+def test_since_when_a_frame_stands_so_is_left_out_where_some_accounts_are_not_remembered_so_long(
+    desk: Desk,
+) -> None:
+    look(desk, account("filial-sp", Word.DEGRADED, since=utc_now() - timedelta(hours=25)))
+    seen = health_seen.look(desk.hub.store)
+    alone = content(add(desk, "One", accounts=["filial-sp"]), seen, ()).head
+    assert alone.since is not None
+    idle = content(add(desk, "Two", accounts=["filial-sp", "filial-rj"]), seen, ["filial-rj"]).head
+    assert (idle.word, idle.since) == (Word.DEGRADED, None)
+    assert content(add(desk, "All"), seen, ()).head.since is None
+
+
 def test_a_frame_tells_name_word_since_lag_drain_and_as_of(app: Flask, desk: Desk) -> None:
     look(desk, blocked())
     answer = frame(app, add(desk, accounts=["filial-rj"], detail="figures"))

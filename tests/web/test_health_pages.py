@@ -12,6 +12,7 @@ from time import process_time
 import pytest
 from flask import Flask
 from sqlalchemy import Engine, event
+from werkzeug.test import TestResponse
 
 from dlq_console.clock import utc_now
 from dlq_console.errors import StoreUnavailable
@@ -19,7 +20,7 @@ from dlq_console.health import spelling
 from dlq_console.health.values import AccountHealth, Closing, Counts, Drain, Flow, Why, Word
 from dlq_console.store import people, snapshots
 from dlq_console.watch import looking
-from dlq_console.web import health_seen, watchers
+from dlq_console.web import health_seen, looks, watchers
 from tests.store.filling import put
 from tests.web.desk import Desk
 from tests.web.health_written import account, blocked, nobody_looked_for, stand
@@ -124,6 +125,66 @@ def test_what_does_not_drain_says_so(desk: Desk, maria: Visitor) -> None:
         assert read(maria.get(path).text).count("not draining") == 2, "in the sentence and as a figure"
 
 
+def test_while_nobody_can_know_the_pace_after_an_opening_the_end_is_not_known_yet(
+    desk: Desk, maria: Visitor
+) -> None:
+    opened = account(
+        "filial-sp", Word.DEGRADED, Why.BEHIND, figure=900.0, counts=Counts(due=50), drain=Drain(bound="opening")
+    )  # fmt: skip
+    stand(desk.hub.store, opened)
+    assert "Behind: 50 events wait in filial-sp; end not known yet." in read(maria.get("/health").text)
+    for path in ("/health", "/health/accounts/filial-sp"):
+        text = read(maria.get(path).text)
+        assert (text.count("end not known yet"), text.count("not draining")) == (2, 0), path
+
+
+def test_the_cause_that_is_told_is_that_of_the_account_that_is_late(desk: Desk, maria: Visitor) -> None:
+    stand(
+        desk.hub.store,
+        account(
+            "filial-rs", Word.DEGRADED, Why.BEHIND, figure=660.0, drain=Drain(seconds=60.0, bound="pace"),
+            counts=Counts(due=151, oldest_due_at=utc_now() - 11 * MINUTE),
+        ),
+        account("filial-sp", Word.DEGRADED, Why.DEAD_LETTERS, figure=40.0, counts=Counts(dead=40)),
+    )  # fmt: skip
+    page = maria.get("/health").text
+    assert re.search(
+        r"Behind: 151 events wait in filial-rs, the oldest for 11 min; all will be through by about \S+\. "
+        r"Worst is filial-rs, degraded: What is due waits longer than it should: 11 min\. "
+        r"1 of 2 accounts needs a person\.",
+        read(page),
+    ), read(page)
+    assert page.index(">filial-sp<") < page.index(">filial-rs<"), "rows are by who needs a person"
+
+
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        (1, "Nothing waits longer than it should yet, but what comes for filial-0 will wait. Worst is filial-0, down"),
+        (2, "Nothing waits longer than it should yet, but what comes for 2 accounts will wait. Worst is filial-0, down"),
+    ],
+)  # fmt: skip
+def test_where_an_account_does_no_work_nobody_says_on_time(
+    desk: Desk, maria: Visitor, number: int, told: str
+) -> None:
+    down = [
+        account(f"filial-{one}", Word.DOWN, Why.CIRCUIT, closing=Closing(cause="circuit"), circuit="open")
+        for one in range(number)
+    ]
+    stand(desk.hub.store, *down)
+    text = read(maria.get("/health").text)
+    assert told in text
+    assert "On time" not in text
+    stand(desk.hub.store, *down, account("a", Word.DEGRADED, Why.DEAD_LETTERS, counts=Counts(dead=2)))
+    assert "will wait. 2 dead letters wait for a person. Worst is" in read(maria.get("/health").text)
+
+
+def test_words_of_an_erp_that_end_like_a_sentence_get_no_second_end(desk: Desk, maria: Visitor) -> None:
+    closing = Closing(cause="provider", reason="Tente novamente em 60 segundos.")
+    stand(desk.hub.store, blocked("filial-rj", closing=closing))
+    assert "“Tente novamente em 60 segundos.” 1 of 1" in read(maria.get("/health").text)
+
+
 MINUTE = timedelta(minutes=1)
 
 
@@ -163,13 +224,13 @@ def test_the_worst_account_is_the_one_that_is_down_and_end_and_cause_are_its_own
     assert told in maria.get("/health/accounts/filial-ba").text
 
 
-def test_with_several_that_are_late_the_sentence_says_where_most_waits_and_what_is_known_of_the_worst(
+def test_with_several_that_are_late_the_sentence_tells_place_end_and_cause_of_the_worst(
     desk: Desk, maria: Visitor
 ) -> None:
     down, *_ = _as_in_the_demo()
     stand(desk.hub.store, down, blocked("filial-rj"))
     text = read(maria.get("/health").text)
-    told = r"Behind: 238 events wait, 212 of them in filial-rj, .*?; filial-ba: after the try at \S+\. Worst is filial-ba"
+    told = r"Behind: 238 events wait, 26 of them in filial-ba, .*?; filial-ba: after the try at \S+\. Worst is filial-ba"
     assert re.search(told, text), text
     slow = blocked("filial-rj", drain=Drain(seconds=7_200.0, bound="door"))
     worst = blocked("filial-sc", counts=Counts(paused=300, dead=1))
@@ -445,6 +506,60 @@ def test_the_page_of_an_account_shows_doors_acts_and_its_circuit_and_acts_come_b
     text = read(maria.get("/health/accounts/filial-rj").text)
     assert "contagem" in text
     assert "Resume" in text
+
+
+def test_the_poll_of_an_account_brings_its_doors_along_only_to_a_page_that_shows_others(
+    desk: Desk, maria: Visitor, vera: Visitor, app: Flask
+) -> None:
+    desk.add("1", account="filial-rj")
+    stand(desk.hub.store, account("filial-rj"))
+
+    def shown(html: str) -> str:
+        (field,) = [tag for tag in Tags(html).named("input") if tag.get("id") == "doors-shown"]
+        return field["value"]
+
+    def poll(visitor: Visitor, known: str) -> TestResponse:
+        return visitor.glance(f"/_f/health/account?account=filial-rj&shown={known}")
+
+    before = shown(maria.get("/health/accounts/filial-rj").text)
+    with app.app_context():
+        looks.forget()
+    answer = poll(maria, before)
+    assert "account-doors" not in answer.text
+    assert poll(vera, before).headers["ETag"]
+    desk.hub.pause_account("filial-rj", actor="joana", note="inventário")
+    with app.app_context():
+        looks.forget()
+    answer = poll(maria, before)
+    assert "Closed for now" in read(answer.text)
+    assert "inventário" in answer.text
+    tags = Tags(answer.text)
+    along = {tag["id"] for _, tag in tags.found if "hx-swap-oob" in tag}
+    assert along == {"account-acts", "account-doors", "account-past"}
+    assert 'action="/accounts/resume"' in answer.text
+    assert 'action="/accounts/pause"' not in answer.text
+    assert poll(maria, before).headers["ETag"] != answer.headers["ETag"], "it is sent until it is taken"
+    assert shown(answer.text) == shown(maria.get("/health/accounts/filial-rj").text) != before
+    assert "account-doors" not in poll(maria, shown(answer.text)).text
+    # Who may not act gets the words alone.
+    assert "inventário" in poll(vera, before).text
+    assert "<form" not in poll(vera, before).text
+
+
+def test_however_many_watch_an_account_its_doors_are_read_once_a_second(
+    desk: Desk, maria: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.add("1", account="filial-rj")
+    stand(desk.hub.store, account("filial-rj"))
+    page = maria.get("/health/accounts/filial-rj").text
+    (field,) = [tag for tag in Tags(page).named("input") if tag.get("id") == "doors-shown"]
+    path = f"/_f/health/account?account=filial-rj&shown={field['value']}"
+    maria.glance(path)
+    monkeypatch.setattr(health_seen, "FRESH_FOR", 3600.0)
+    with statements() as sent:
+        answers = [maria.glance(path) for _ in range(20)]
+    assert {answer.status_code for answer in answers} == {200}
+    assert len(sent) <= 2, sent
 
 
 def test_an_account_without_work_is_well_and_unknown_before_anybody_has_looked(
