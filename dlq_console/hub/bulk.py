@@ -17,12 +17,13 @@ from dlq_console.hub.bulk_terms import Terms, check_action, check_chosen, check_
 from dlq_console.hub.methods.base import HubBase
 from dlq_console.hub.selection_tokens import Previewed
 from dlq_console.store import presence, queries
-from dlq_console.store.bulk import items, previews, runs, selections, waiting
+from dlq_console.store.bulk import items, previews, runs, selections, speed, waiting
 from dlq_console.store.bulk.close_looks import Asked
 from dlq_console.store.bulk.items import BulkItem, ItemPage, ItemState, Refusal
 from dlq_console.store.bulk.previews import Facts, Part
 from dlq_console.store.bulk.runs import ACTIONS, EVENT_ACTIONS, BulkRun, Cause, RunState, Verb, read_stop
 from dlq_console.store.bulk.selections import MOST_CHOSEN, Selection
+from dlq_console.store.bulk.speed import PaceOf
 from dlq_console.store.events import EventSummary
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.queries import Count
@@ -42,6 +43,7 @@ __all__ = [
     "Cause",
     "ItemPage",
     "ItemState",
+    "PaceOf",
     "Part",
     "Preview",
     "Refusal",
@@ -191,13 +193,18 @@ class Bulk:
         return runs.insert(self._hub.store, selection, values | terms)
 
     def get(self, run_id: int, *, accounts: Accounts = None) -> BulkRun:
-        """One run as it stands, with what it waits for and what arrived too late for it.
+        """One run as it stands, with what it waits for, how fast it is and what arrived too late for it.
 
         Raises:
             EventNotFound: there is no such run, or it concerns accounts that the caller may not see.
         """
         run = self._visible(run_id, accounts)
-        return runs.shown(run, late=self._late(run), limited_by=waiting.limited_by(self._hub.store, run))
+        return speed.shown(
+            run,
+            late=self._late(run),
+            limited_by=waiting.limited_by(self._hub.store, run),
+            stood=speed.stood_still(self._hub.store, run),
+        )
 
     def listed(self, *, accounts: Accounts = None) -> list[BulkRun]:
         """The newest runs that the caller may see."""

@@ -18,6 +18,7 @@ _INTERNAL = {
     "stage_died",
     "released_at",
     "version",
+    "marks",
     "now",
     "late",
 }

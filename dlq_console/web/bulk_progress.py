@@ -9,7 +9,7 @@ from flask import url_for
 from flask_babel import gettext, ngettext
 
 from dlq_console.hub import bulk_terms
-from dlq_console.hub.bulk import BulkRun, ItemState, RunState, Verb
+from dlq_console.hub.bulk import BulkRun, ItemState, PaceOf, RunState, Verb
 from dlq_console.store import people
 from dlq_console.store.people import Permission
 from dlq_console.web import bulk_words, display, formats
@@ -51,15 +51,16 @@ class Stage:
 def context(run: BulkRun) -> dict[str, Any]:
     """What the part of the page shows that is asked for again and again."""
     bar = segments(run)
+    workers = run.finished_at is not None or hub().bulk.has_workers()
     late = hub().bulk.late_filter(run) if run.late.number > run.died_same + run.died_different else None
     return {
         "run": run,
         "look": bulk_words.run_look(run.state),
         "standing": bulk_words.standing(run),
-        "limit": bulk_words.limit(run, workers=run.finished_at is not None or hub().bulk.has_workers()),
+        "limit": bulk_words.limit(run, workers=workers),
         "segments": bar,
         "bar_in_words": in_words(bar),
-        "speed": _speed(run),
+        "speed": _speed(run) if workers else "",
         "stages": stages(run),
         "drift": _drift(run),
         "late": _late(run) if late else "",
@@ -152,22 +153,35 @@ def version_of(run: BulkRun) -> str:
 
 
 def _speed(run: BulkRun) -> str:
-    """How fast it has been so far, and until when it will be over at that; empty where that says nothing.
-
-    While a run stands still the time goes on, and its pace would seem to fall.
-    """
-    shown = display.current()
-    if run.frozen_at is None or not run.done or run.state in (RunState.PAUSED, RunState.STOPPED):
+    """How fast it is, and when it will be over at that; empty where that says nothing."""
+    if not run.pace:
         return ""
-    seconds = ((run.finished_at or run.now) - run.frozen_at).total_seconds()
-    if seconds <= 0:
-        return ""
-    rate = _pace(run.done / seconds)
+    shown, rate = display.current(), _pace(run.pace)
     if run.finished_at is not None:
-        return gettext("%(rate)s, %(span)s in all", rate=rate, span=shown.span(seconds))
-    if run.eta_seconds is None or run.state != RunState.RUNNING:
-        return gettext("%(rate)s so far", rate=rate)
-    return gettext("%(rate)s so far; over in about %(span)s", rate=rate, span=shown.span(run.eta_seconds))
+        return _in_all(run, rate)
+    if run.eta_seconds is None:
+        return _without_end(run, rate)
+    span = shown.span(run.eta_seconds)
+    match run.pace_of:
+        case PaceOf.RECENT:
+            return gettext("%(rate)s now; over in about %(span)s", rate=rate, span=span)
+        case PaceOf.SET:
+            return gettext("Over in about %(span)s at the pace that is set", span=span)
+    return gettext("%(rate)s so far; over in about %(span)s", rate=rate, span=span)
+
+
+def _in_all(run: BulkRun, rate: str) -> str:
+    moved = run.moved_seconds or 0
+    span = display.current().span(moved)
+    if run.finished_at and run.frozen_at and (run.finished_at - run.frozen_at).total_seconds() - moved >= 1:
+        return gettext("%(rate)s, %(span)s in all without its pauses", rate=rate, span=span)
+    return gettext("%(rate)s, %(span)s in all", rate=rate, span=span)
+
+
+def _without_end(run: BulkRun, rate: str) -> str:
+    if run.pace_of == PaceOf.RECENT:
+        return gettext("%(rate)s now", rate=rate)
+    return gettext("%(rate)s so far", rate=rate)
 
 
 def _pace(each_second: float) -> str:

@@ -9,8 +9,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dlq_console.hub import bulk_progress
+from dlq_console.hub.bulk import Bulk
 from dlq_console.store.bulk import previews
 from dlq_console.store.filters import EventFilter
+from dlq_console.web import bulk as web_bulk
 from dlq_console.web import bulk_preview
 from tests.browser.site import OpenPage, Site
 from tests.browser.test_access import violations
@@ -185,3 +187,96 @@ def test_without_script_a_large_selection_is_counted_to_the_end_by_a_button(
     page.locator("#typed").fill("130")
     page.locator("#typed").press("Enter")
     expect(page).to_have_url(f"{site.address}/bulk/1")
+
+
+def test_the_answer_to_a_button_is_not_parted_by_a_look_that_is_answered_before_it(
+    site: Site, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _fill(site)
+    run_id = site.desk.hub.bulk.start("reprocess", EventFilter(), actor="maria", note="registered")
+    bulk_progress.advance(site.desk.hub)
+    page = open_page(f"/bulk/{run_id}")
+    page.locator("#pause-run").wait_for()
+    bulk_progress.advance(site.desk.hub)  # so that a look has something to bring
+    looked, pause, fragment = threading.Event(), Bulk.pause, web_bulk._fragment
+
+    def patient_pause(*args: Any, **values: Any) -> Any:
+        looked.wait(1)
+        return pause(*args, **values)
+
+    def seen_fragment(run: Any, *, buttons: bool) -> Any:
+        answer = fragment(run, buttons=buttons)
+        looked.set()
+        return answer
+
+    monkeypatch.setattr(Bulk, "pause", patient_pause)
+    monkeypatch.setattr(web_bulk, "_fragment", seen_fragment)
+    with page.expect_request("**/pause"):
+        page.locator("#pause-run").press("Enter")
+    page.evaluate(LOOK)
+    expect(page.locator("#resume-run")).to_be_visible()
+    told = page.evaluate("document.getElementById('standing').innerText")
+    assert "maria has paused it" in told, told
+
+
+def test_the_button_is_that_of_the_state_also_for_somebody_who_writes_why_to_cancel(
+    site: Site, open_page: OpenPage
+) -> None:
+    _fill(site)
+    run_id = site.desk.hub.bulk.start("reprocess", EventFilter(), actor="maria", note="registered")
+    bulk_progress.advance(site.desk.hub)
+    page = open_page(f"/bulk/{run_id}")
+    page.locator("#cancel-run").click()
+    page.locator("#cancel-note").fill("half a thought")
+    site.desk.hub.bulk.pause(run_id, actor="joana")
+    with page.expect_response("**/_f/bulk/1?*"):
+        page.evaluate(LOOK)
+    expect(page.locator("#standing")).to_contain_text("joana has paused it")
+    expect(page.locator("#resume-run")).to_be_visible()
+    expect(page.locator("#pause-run")).to_have_count(0)
+    expect(page.locator("#cancel-note")).to_have_value("half a thought")
+    expect(page.locator("#cancel-note")).to_be_focused()
+
+
+@pytest.mark.parametrize("closes", ["page", "browser"])
+def test_a_run_goes_on_when_the_page_is_closed_and_whoever_comes_back_finds_it_where_it_is(
+    site: Site, open_page: OpenPage, closes: str
+) -> None:
+    _fill(site)
+    hub = site.desk.hub
+    page = open_page("/dead-letters")
+    page.locator("tbody input[name=event]").first.check()
+    page.locator("#pick-all").check()
+    page.locator("#pick button[value=reprocess]").click()
+    page.locator("#note").fill("registered")
+    page.locator("details.fold").evaluate("one => { one.open = true; }")
+    page.locator("[name=window]").fill("5")
+    page.locator("#begin").click()
+    expect(page).to_have_url(f"{site.address}/bulk/1")
+    site.desk.answers.clear()
+    _bring_on(site, 5)
+    expect(page.locator(".bulk-legend dd").first).to_have_text("5")
+
+    if closes == "page":
+        page.close()
+    else:
+        page.context.close()
+    _bring_on(site, 10)
+    back = open_page("/", name="joana")
+    back.goto("/bulk")
+    back.locator("a[href='/bulk/1']").click()
+    expect(back.locator(".bulk-legend dd").first).to_have_text("10")
+    _bring_on(site, 12)
+    expect(back.locator("#standing")).to_contain_text("12 dead letters have come to an end; 12 succeeded.")
+    assert [run.total for run in hub.bulk.listed()] == [12]  # nothing has begun it once more
+    items = hub.bulk.items(1, "succeeded").items
+    assert len({item.event_id for item in items}) == 12
+    assert {hub.get(item.event_id).cycle for item in items} == {1}
+    assert {hub.get(item.event_id).total_attempts for item in items} == {2}
+
+
+def _bring_on(site: Site, ended: int) -> None:
+    """What the workers do meanwhile, until so many have come to an end."""
+    while site.desk.hub.bulk.get(1).done < ended:
+        bulk_progress.advance(site.desk.hub)
+        site.desk.hub.run_due(limit=100)

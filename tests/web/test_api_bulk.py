@@ -27,6 +27,7 @@ def desk(sqlite_url: str) -> Iterator[Desk]:
 
 
 WHY = {"action": "reprocess", "note": "customer registered"}
+ALL = WHY | {"all": True}
 
 
 def finish(desk: Desk) -> None:
@@ -149,7 +150,7 @@ def test_a_run_over_another_number_than_expected_is_a_conflict(desk: Desk, ci: P
 
 def test_a_run_is_paused_resumed_and_cancelled(desk: Desk, ci: Program) -> None:
     desk.dead("1")
-    run_id = ci.post("/bulk", WHY | {"filter": {}}).get_json()["id"]
+    run_id = ci.post("/bulk", ALL).get_json()["id"]
     assert ci.post(f"/bulk/{run_id}/pause", {"note": "lunch"}).get_json()["state"] == "paused"
     body = problem(ci.post(f"/bulk/{run_id}/pause"), 409)
     assert (body["event_status"], body["detail"]) == (
@@ -164,10 +165,10 @@ def test_a_run_is_paused_resumed_and_cancelled(desk: Desk, ci: Program) -> None:
 
 def test_who_may_only_look_sees_runs_and_begins_none(desk: Desk, client: FlaskClient, ci: Program) -> None:
     desk.dead("1")
-    run_id = ci.post("/bulk", WHY | {"filter": {}}).get_json()["id"]
+    run_id = ci.post("/bulk", ALL).get_json()["id"]
     viewer = program(desk, client, "viewer")
     assert viewer.get(f"/bulk/{run_id}").status_code == 200
-    problem(viewer.post("/bulk", WHY | {"filter": {}}), 403)
+    problem(viewer.post("/bulk", ALL), 403)
     problem(viewer.post("/bulk", WHY | {"filter": {}, "dry_run": True}), 403)
     problem(viewer.post(f"/bulk/{run_id}/cancel"), 403)
 
@@ -177,7 +178,7 @@ def test_a_token_for_some_accounts_reaches_no_other(desk: Desk, client: FlaskCli
     of_all = ci.post("/bulk", WHY | {"filter": {"entity": "none"}}).get_json()["id"]
     some = program(desk, client, accounts=["filial-sp"])
     assert some.post("/bulk", WHY | {"filter": {}, "dry_run": True}).get_json()["count"] == 1
-    some.post("/bulk", WHY | {"filter": {}})
+    some.post("/bulk", ALL)
     some.post("/bulk", WHY | {"ids": [foreign]})
     finish(desk)
     assert (desk.hub.get(mine).status, desk.hub.get(foreign).status) == ("done", "dead")
@@ -185,6 +186,32 @@ def test_a_token_for_some_accounts_reaches_no_other(desk: Desk, client: FlaskCli
     problem(some.get(f"/bulk/{of_all}/items"), 404)
     problem(some.post(f"/bulk/{of_all}/pause"), 404)
     assert of_all not in [run["id"] for run in some.get("/bulk").get_json()["items"]]
+
+
+@pytest.mark.parametrize("everything", [{}, "", {"status": "dead"}, {"status": ["dead", "done"]}, "kind="])
+def test_every_dead_event_is_meant_only_where_the_request_says_so(
+    desk: Desk, ci: Program, everything: Any
+) -> None:
+    ids = [desk.dead(str(number)) for number in range(2)]
+    body = WHY | {"filter": everything}
+    refused = problem(ci.post("/bulk", body), 422)
+    assert refused["detail"] == (
+        "filter: an empty one means every dead event; say so with all: true, or name their number as expected_count."
+    )
+    problem(ci.post("/bulk", body | {"all": False}), 422)
+    assert ci.get("/bulk").get_json() == {"items": []}
+    problem(ci.post("/bulk", body | {"expected_count": 3}), 409)
+    token = ci.post("/bulk", body | {"dry_run": True}).get_json()["selection_token"]
+    for more in ({"all": True}, {"expected_count": len(ids)}, {"selection_token": token}):
+        run_id = ci.post("/bulk", body | more).get_json()["id"]
+        desk.hub.bulk.cancel(run_id, actor="ana")
+
+
+def test_all_needs_no_filter_and_narrows_none(desk: Desk, ci: Program) -> None:
+    ids = [desk.dead(str(number)) for number in range(2)]
+    for body, reached in ((ALL, 2), (ALL | {"filter": {"entity": "1"}}, 1), (ALL | {"ids": ids[:1]}, 1)):
+        tried = ci.post("/bulk", body | {"dry_run": True}).get_json()
+        assert tried["count"] == reached
 
 
 @pytest.mark.parametrize(
@@ -199,8 +226,8 @@ def test_a_token_for_some_accounts_reaches_no_other(desk: Desk, client: FlaskCli
         ({"action": "reprocess", "filter": {"status": "done"}}, 422, "status: a bulk run acts upon dead events"),
         ({"action": "reprocess", "filter": {}, "ids": [1]}, 422, "filter: give a filter or ids"),
         ({"action": "reprocess", "filter": {"q": "x" * 1_000_000}}, 400, "q: 1,000,000 characters"),
-        ({"action": "discard", "filter": {}}, 422, "note: say why"),
-        ({"action": "reprocess", "filter": {}, "canary": "yes"}, 422, "canary: "),
+        ({"action": "discard", "all": True}, 422, "note: say why"),
+        ({"action": "reprocess", "all": True, "canary": "yes"}, 422, "canary: "),
         ({"action": "reprocess", "filter": {}, "window": "many"}, 400, "window: "),
         ({"action": "reprocess", "filter": {}, "selection_token": "x"}, 422, "selection_token: "),
     ],
@@ -218,7 +245,7 @@ def test_answers_have_the_fields_that_are_described(desk: Desk, ci: Program) -> 
     preview = ci.post("/bulk", WHY | {"filter": {}, "dry_run": True}).get_json()
     assert set(preview) == set(bulk_schemas.PreviewSchema().fields)
     assert set(preview["by_kind"][0]) == set(bulk_schemas.PartSchema().fields)
-    run_id = ci.post("/bulk", WHY | {"filter": {}}).get_json()["id"]
+    run_id = ci.post("/bulk", ALL).get_json()["id"]
     bulk_progress.advance(desk.hub)
     assert set(ci.get(f"/bulk/{run_id}").get_json()) == set(bulk_schemas.BulkRunSchema().fields)
     (item,) = ci.get(f"/bulk/{run_id}/items?state=waiting").get_json()["items"]
@@ -238,7 +265,7 @@ def test_a_run_takes_the_arguments_of_its_action(desk: Desk, ci: Program) -> Non
     desk.person("joana", "operator")
     body = {
         "action": "assign",
-        "filter": {},
+        "all": True,
         "arguments": {"to": "joana", "due": "2030-03-01T12:00:00-03:00"},
     }
     assert ci.post("/bulk", body | {"dry_run": True}).get_json()["refused"] == {"assigned": 1}

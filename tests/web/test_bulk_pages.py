@@ -6,7 +6,6 @@ import csv
 import io
 import re
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 from urllib.parse import unquote
 
@@ -18,7 +17,7 @@ from dlq_console.app import create_app
 from dlq_console.hub import bulk_progress, desk_many, selection_tokens
 from dlq_console.hub.bulk import BulkRun
 from dlq_console.store import desk as marked
-from dlq_console.store import groups
+from dlq_console.store import groups, presence
 from dlq_console.store.bulk import previews
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.queries.routes import SCAN_LIMIT
@@ -463,15 +462,15 @@ def test_following_sends_what_is_new_and_the_buttons_only_where_they_are_others(
     assert maria.glance(first).status_code == 204
     bulk_progress.advance(desk.hub)
     changed = maria.glance(first)
-    assert (changed.status_code, 'id="bulk-acts"' in changed.text) == (200, True)
+    assert (changed.status_code, 'id="bulk-go"' in changed.text) == (200, True)
     bulk_progress.advance(desk.hub)
     more = maria.glance(where(changed.text))
-    assert (more.status_code, 'id="bulk-acts"' in more.text) == (200, False)
+    assert (more.status_code, 'id="bulk-go"' in more.text) == (200, False)
     desk.answers.clear()
     _turn(desk, 2)
     end = maria.glance(where(more.text))
     assert "data-follows" not in end.text
-    assert 'id="bulk-acts"' in end.text
+    assert 'id="bulk-go"' in end.text
     assert "pause-run" not in end.text
 
 
@@ -539,21 +538,59 @@ def test_what_a_stopped_run_has_let_go_is_under_way_until_it_ends(desk: Desk) ->
         assert [stage.look.word for stage in stages(stopped)] == ["under way", "to come"]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "pace"),
-    [(10, "0.3 per second so far"), (600, "0.3 per minute so far"), (36_000, "0.3 per hour so far")],
-)
-def test_a_slow_pace_is_told_in_a_unit_in_which_it_is_a_number(desk: Desk, seconds: int, pace: str) -> None:
+SPEEDS: list[tuple[dict[str, Any], str, str]] = [
+    ({"pace": 0.3, "pace_of": "all"}, "0.3 per second so far", "0,3 por segundo até agora"),
+    ({"pace": 0.005, "pace_of": "all"}, "0.3 per minute so far", "0,3 por minuto até agora"),
+    ({"pace": 0.00008, "pace_of": "recent"}, "0.3 per hour now", "0,3 por hora agora"),
+    (
+        {"pace": 5.0, "pace_of": "recent", "eta_seconds": 60.0},
+        "5.0 per second now; over in about 1 min",
+        "5,0 por segundo agora; termina em cerca de 1 min",
+    ),
+    (
+        {"pace": 5.0, "pace_of": "set", "eta_seconds": 60.0},
+        "Over in about 1 min at the pace that is set",
+        "Termina em cerca de 1 min no ritmo definido",
+    ),
+    (
+        {"pace": 0.01, "pace_of": "all", "eta_seconds": 300.0},
+        "0.6 per minute so far; over in about 5 min",
+        "0,6 por minuto até agora; termina em cerca de 5 min",
+    ),
+    ({"pace": None}, "", ""),
+]
+
+
+def test_a_pace_is_told_with_what_it_is_taken_from_in_a_unit_in_which_it_is_a_number(desk: Desk) -> None:
     _dead(desk, 3)
-    run_id = desk.hub.bulk.start("reprocess", EventFilter(), actor="maria", note="x")
-    bulk_progress.advance(desk.hub)
-    run = desk.hub.bulk.get(run_id)
-    assert run.frozen_at is not None
-    now = run.frozen_at + timedelta(seconds=seconds)
-    slow = replace(run, succeeded=3, state="running", eta_seconds=None, now=now)
-    with create_app(desk.hub).test_request_context(headers={"Accept-Language": "en"}):
-        assert _speed(slow) == pace
-        assert _speed(replace(slow, state="paused")) == ""
+    run = desk.hub.bulk.get(desk.hub.bulk.start("reprocess", EventFilter(), actor="maria", note="x"))
+    for language, place in (("en", 1), ("pt-BR", 2)):
+        with create_app(desk.hub).test_request_context(headers={"Accept-Language": language}):
+            for told in SPEEDS:
+                assert _speed(replace(run, state="running", **told[0])) == told[place]
+
+
+def test_an_end_is_told_only_where_somebody_works_on_it(desk: Desk, maria: Visitor) -> None:
+    _dead(desk, 30)
+    run_id = desk.hub.bulk.start("discard", EventFilter(), actor="maria", note="x", rate=0.5)
+    _turn(desk)
+    end = "Over in about 1 min at the pace that is set"
+    assert end not in read(maria.get(f"/bulk/{run_id}").text)
+    presence.announce(desk.hub.store, presence.new_worker_id(), mode="table", slots=1, accounts=None)
+    assert end in read(maria.get(f"/bulk/{run_id}").text)
+
+
+def test_a_run_that_was_on_pause_tells_how_long_it_moved(desk: Desk, maria: Visitor) -> None:
+    _dead(desk, 3)
+    address = _begin(maria)
+    _turn(desk)
+    desk.hub.clock.advance(10)
+    maria.post(f"{address}/pause")
+    desk.hub.clock.advance(180)
+    maria.post(f"{address}/resume")
+    desk.answers.clear()
+    _turn(desk, 2)
+    assert re.search(r"\d per second, \d\d s in all without its pauses", read(maria.get(address).text))
 
 
 def test_what_differs_from_the_preview_is_told_before_anything_is_let_go(desk: Desk, maria: Visitor) -> None:

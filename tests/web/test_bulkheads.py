@@ -69,14 +69,19 @@ def test_what_is_nearly_full_comes_first_and_says_so_in_words_with_its_oldest_ev
     assert maria.get(event).status_code == 200
 
 
-def test_where_nobody_looks_any_more_nothing_is_told_as_it_is_now(
+def test_where_nobody_looks_any_more_the_page_says_so_and_what_of_it_is_known(
     busy: Desk, maria: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(health_seen, "FRESH_FOR", 0.0)
     nobody_looked_for(busy.hub.store, 12)
-    for path in ("/health/bulkheads", "/health/breakers", "/health/lag"):
+    for path, told in (
+        ("/health/bulkheads", "Nobody has looked since "),
+        ("/health/breakers", "Nobody has looked since "),
+        ("/health/lag", "Not known since "),
+    ):
         html = maria.get(path).text
-        assert "Not known since " in read(html)
+        assert told in read(html)
+        assert ("was so then" in read(html)) == (path == "/health/lag"), "what is read now is no memory"
         assert "standing doubtful" in html
         (line,) = [tag for tag in Tags(html).named("p") if tag.get("id") == "fresh"]
         assert float(line["data-age"]) > 10

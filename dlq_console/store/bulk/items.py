@@ -157,7 +157,8 @@ def _place(cursor: str) -> tuple[int, int]:
     match = _CURSOR.fullmatch(cursor)
     place = (int(match[1]), int(match[2])) if match else (MAX_ID + 1, 0)
     if max(place) > MAX_ID:
-        raise FilterError("cursor: it does not belong to this list; leave it out to begin at the start.")
+        message = "cursor: it does not belong to this list; leave it out to begin at the start."
+        raise FilterError(message, name="cursor", cause="cursor")
     return place
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from dlq_console.store.acts import PUT_ASIDE, PUT_BACK
-from dlq_console.store.bulk import items, runs
+from dlq_console.store.bulk import items, runs, speed
 from dlq_console.store.bulk.desk_items import put_on_desk
 from dlq_console.store.bulk.items import ItemState, Refusal
 from dlq_console.store.bulk.pace import CHUNK_POSTGRES, CHUNK_SQLITE, allowance, used_up_until
@@ -139,6 +139,7 @@ def _release(
     if runs_again:
         columns["stage_released"] = run.stage_released + len(going)
     columns |= {"refused": run.refused + refused, "released_at": used_up_until(run, len(going))}
+    columns |= speed.noted(run, refused if runs_again else len(refusals))
     runs.write(store, connection, run.id, **columns)
     return Released(len(going), tuple(sorted({each.account for each in going})), refused)
 

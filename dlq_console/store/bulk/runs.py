@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
@@ -88,7 +88,11 @@ class BulkRun:
         refused: not let go, or taken out of the run by somebody afterwards.
         late: what would have belonged to it but ended after it was begun.
         limited_by: what it waits for right now: `stage`, `closed` (an account), `lane`, `window`, `rate`; None for nothing.
-        eta_seconds: until its end at the speed so far; None where that says nothing.
+        marks: when how many of its items had ended, by which `speed.py` tells how fast it is.
+        pace: items per second that come to an end; None where nothing can be said.
+        pace_of: what that is taken from: `recent`, `set` or `all`.
+        moved_seconds: since its selection was whole, less the time that it stood still on pause or stopped.
+        eta_seconds: until its end at that pace; None where that says nothing.
     """
 
     id: int
@@ -123,9 +127,13 @@ class BulkRun:
     released_at: datetime | None
     acted_by: str | None
     version: int
+    marks: str | None
     now: datetime
     late: Count = ZERO
     limited_by: str | None = None
+    pace: float | None = None
+    pace_of: str | None = None
+    moved_seconds: float | None = None
     eta_seconds: float | None = None
 
     @property
@@ -161,7 +169,7 @@ class BulkRun:
 
 _TIMES = ("created_at", "cut_at", "frozen_at", "finished_at", "released_at", "now")
 #: Computed where a run is shown.
-_SHOWN = ("late", "limited_by", "eta_seconds", "now")
+_SHOWN = ("late", "limited_by", "pace", "pace_of", "moved_seconds", "eta_seconds", "now")
 #: `window` and `cursor` are words of SQL.
 COLUMNS = ", ".join(f'"{field.name}"' for field in fields(BulkRun) if field.name not in _SHOWN)
 _ALL = f"{COLUMNS}, {{now}} AS now"
@@ -200,7 +208,7 @@ _ACTED = "acted_by = :actor, version = version + 1 WHERE id = :id AND state IN"
 _ACTS: dict[Verb, str] = {
     "pause": f"state = '{RunState.PAUSED}', cause = '{Cause.PERSON}', {_ACTED} ({_states('pause')})",
     "resume": f"""state = CASE WHEN frozen_at IS NULL THEN '{RunState.FREEZING}' ELSE '{RunState.RUNNING}' END,
-        cause = NULL, stage_ended = 0, stage_died = 0, {_ACTED} ({_states("resume")})""",
+        cause = NULL, stage_ended = 0, stage_died = 0, marks = NULL, {_ACTED} ({_states("resume")})""",
     "cancel": f"""state = '{RunState.CANCELLED}', cause = '{Cause.PERSON}',
         finished_at = CASE WHEN released = 0 THEN {{now}} END, {_ACTED} ({_states("cancel")})""",
 }
@@ -378,11 +386,3 @@ def _run(row: RowMapping) -> BulkRun:
 
 def _accounts(text: str | None) -> Accounts:
     return None if text is None else tuple(json.loads(text))
-
-
-def shown(run: BulkRun, *, late: Count, limited_by: str | None) -> BulkRun:
-    """The run with what only its page and the API tell."""
-    eta = None
-    if run.frozen_at is not None and run.state == RunState.RUNNING and run.done:
-        eta = (run.remaining + run.released) * (run.now - run.frozen_at).total_seconds() / run.done
-    return replace(run, late=late, limited_by=limited_by, eta_seconds=eta)

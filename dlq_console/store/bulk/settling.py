@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping
 
-from dlq_console.store.bulk import items, runs
+from dlq_console.store.bulk import items, runs, speed
 from dlq_console.store.bulk.items import ItemState, Refusal
 from dlq_console.store.bulk.pace import next_state
 from dlq_console.store.bulk.runs import BulkRun, RunState, Stop
@@ -63,8 +63,10 @@ def _settle(store: Store, connection: Connection, run_id: int) -> int:
     for (state, cause), event_ids in ended.items():
         items.mark(store, connection, run_id, event_ids, was=ItemState.RELEASED, state=state, cause=cause)
     counted = Counter({verdict: len(event_ids) for verdict, event_ids in ended.items()})
-    columns = _counted(run, counted) | {"cursor": _place_after(rows)}
+    columns = _counted(run, counted) | {"cursor": _place_after(rows)} | speed.noted(run, counted.total())
     follows = next_state(replace(run, **columns))
+    if "stage" in follows:
+        follows["marks"] = speed.anew(run.now, run.done + counted.total())
     runs.write(store, connection, run_id, **(columns | follows))
     if follows.get("state") == RunState.STOPPED:
         stop = Stop(columns["stage_died"], columns["stage_ended"])

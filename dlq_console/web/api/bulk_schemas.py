@@ -5,7 +5,7 @@ from __future__ import annotations
 from marshmallow import Schema, fields, validate
 
 from dlq_console.hub.actions import NOTE_LIMIT
-from dlq_console.hub.bulk import ACTIONS, MAX_ITEMS, ItemState, RunState
+from dlq_console.hub.bulk import ACTIONS, MAX_ITEMS, ItemState, PaceOf, RunState
 from dlq_console.web.api.described import BodySchema, about, count_field, text_field, time_field
 from dlq_console.web.api.schemas import EventSummarySchema
 
@@ -16,6 +16,12 @@ class BulkSchema(BodySchema):
     action = fields.String(required=True, validate=validate.OneOf(list(ACTIONS)))
     filter = fields.Raw(
         metadata=about("The dead events: an object of parameters as in GET /events, or a query string.")
+    )
+    all = fields.Boolean(
+        load_default=False,
+        metadata=about(
+            "Every dead event is meant: needed with an empty filter, unless expected_count is given."
+        ),
     )
     arguments = fields.Raw(
         allow_none=True,
@@ -132,7 +138,24 @@ class BulkRunSchema(Schema):
     stages = fields.List(fields.Integer())
     stage = count_field("In which it is, from 0; as many as there are stages once they are over.")
     stop_share = fields.Float(allow_none=True)
-    eta_seconds = fields.Float(allow_none=True, metadata=about("Until its end, at the speed so far."))
+    pace = fields.Float(
+        allow_none=True,
+        metadata=about("Items per second that come to an end; null where nothing can be said."),
+    )
+    pace_of = fields.String(
+        allow_none=True,
+        validate=validate.OneOf(list(PaceOf)),
+        metadata=about(
+            "What the pace is taken from: the last minute (recent), what it was told to keep to (set), or all the time it moved."
+        ),
+    )
+    moved_seconds = fields.Float(
+        allow_none=True,
+        metadata=about("Since its selection is whole, less the time it stood on pause or stopped."),
+    )
+    eta_seconds = fields.Float(
+        allow_none=True, metadata=about("Until its end at that pace; null where that says nothing.")
+    )
 
 
 class BulkRunsSchema(Schema):

@@ -72,4 +72,5 @@ CASES = (
     Case("en-US", script=True, width=1366, branch="sp"),
     Case("pt-BR", script=True, width=390, branch="rj"),
     Case("pt-BR", script=False, width=1366, branch="ce"),
+    Case("en-US", script=False, width=1366, branch="pr"),
 )
