@@ -43,6 +43,7 @@ class Hub(HubCore):
             lambda: _publisher(settings),
             make_state=partial(_state, settings.redis_url),
             services=read_services(settings.services),
+            judge_again=_judge_again,
         )
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         _living.add(self)
@@ -113,6 +114,12 @@ def _state(redis_url: str, store: Store) -> SharedState:
     from dlq_console.resilience.redis_state import RedisState  # the client is loaded only where it is used
 
     return RedisState(redis_url)
+
+
+def _judge_again(store: Store, account: str | None) -> None:
+    from dlq_console.watch.looking import judge_again  # loaded by programs that act upon doors, not by all
+
+    judge_again(store, account)
 
 
 def _publisher(settings: Settings) -> Publisher:

@@ -10,7 +10,7 @@ from dlq_console.cli.bulk_items import items
 from dlq_console.cli.common import actor, as_json, moment, open_hub, print_table
 from dlq_console.cli.filters import filter_options, read_filter, with_view
 from dlq_console.hub.actions import NOTE_LIMIT
-from dlq_console.hub.bulk import ACTIONS, BulkRun, Preview, Verb
+from dlq_console.hub.bulk import ACTIONS, BulkRun, PaceOf, Preview, Verb
 from dlq_console.hub.bulk_json import preview_json, run_json
 from dlq_console.web.api.representation import summary_json, to_text
 
@@ -170,7 +170,11 @@ def _has_filter(
         raise click.UsageError("Say which events: by filter options, by --id, or --all for every dead one.")
     if ids and given:
         raise click.UsageError("Give filter options or --id, not both.")
-    return given or (everything and not ids)
+    if everything and (given or ids):
+        raise click.UsageError(
+            "--all means every dead event: give it, filter options or --id, not two of them."
+        )
+    return given or everything
 
 
 def _arguments(**given: Any) -> dict[str, Any]:
@@ -249,6 +253,8 @@ def _print_run(run: BulkRun) -> None:
         "died again": f"{run.died_same:,} of the same error, {run.died_different:,} of another",
         "refused": f"{run.refused:,}",
         "stage": None if run.stage_size is None else f"{run.stage + 1} of {len(run.stages)}",
+        "pace": _pace(run),
+        "moved for": None if run.moved_seconds is None else f"{run.moved_seconds:,.0f} s",
         "ends in": None if run.eta_seconds is None else f"about {run.eta_seconds:,.0f} s",
         "over": moment(run.finished_at),
     }
@@ -256,6 +262,13 @@ def _print_run(run: BulkRun) -> None:
     for name, value in lines.items():
         if value is not None:
             click.echo(f"  {name:12}{value}")
+
+
+def _pace(run: BulkRun) -> str | None:
+    if not run.pace:
+        return None
+    words = {PaceOf.RECENT: "now", PaceOf.SET: "as it was told"}
+    return f"{run.pace:,.3g} per second {words.get(PaceOf(run.pace_of or PaceOf.ALL), 'so far')}"
 
 
 def _state(run: BulkRun) -> str:

@@ -22,6 +22,7 @@ from dlq_console.cli.lanes import lanes
 from dlq_console.cli.nodes import nodes
 from dlq_console.cli.people import tokens, users
 from dlq_console.cli.processes import demo, scheduler, serve, worker
+from dlq_console.cli.recovery import recovery
 from dlq_console.cli.rules import rules
 from dlq_console.errors import DLQError
 from dlq_console.settings import unknown_names
@@ -75,6 +76,7 @@ for command in (
     breakers,
     lanes,
     nodes,
+    recovery,
     rules,
     doctor,
     users,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
+from dlq_console.clock import utc_now
 from dlq_console.errors import ActionNotAllowed, EventNotFound, PayloadRefused
 from dlq_console.hub.policy import DEFAULT_POLICY, ReplayPolicy
 from dlq_console.hub.staleness import in_the_way, refusal
@@ -18,7 +21,8 @@ NOTE_LIMIT = 2_000
 LANE_LIMIT = 1_000
 MOST_ATTEMPTS = 100
 #: The longest that a reprocess may be put off, in seconds.
-LONGEST_AFTER = 30 * 86_400
+DAY = 86_400
+LONGEST_AFTER = 30 * DAY
 
 
 def reprocess(
@@ -29,6 +33,7 @@ def reprocess(
     note: str | None = None,
     attempts: int | None = None,
     after: float = 0,
+    at: datetime | None = None,
     max_wait: float = DEFAULT_POLICY.max_wait,
     seen_epoch: int | None = None,
     replay_policy: ReplayPolicy = DEFAULT_POLICY.replay_policy,
@@ -43,6 +48,7 @@ def reprocess(
         note: why; kept in the audit.
         attempts: how many attempts it gets; None for what its kind's policy says.
         after: seconds from now until it may run.
+        at: the moment from which on it may run, in place of `after`.
         max_wait: how long it may wait to be started, in seconds.
         seen_epoch: the epoch that the person saw; refused when the event has moved on since.
         replay_policy: of its kind.
@@ -58,6 +64,8 @@ def reprocess(
         raise PayloadRefused(f"attempts: write a whole number from 1 to {MOST_ATTEMPTS}.")
     if not _is_time_ahead(after):
         raise PayloadRefused(f"after: write a number of seconds from 0 to {LONGEST_AFTER}.")
+    if at is not None and not (at.tzinfo and at <= utc_now() + timedelta(seconds=LONGEST_AFTER)):
+        raise PayloadRefused(f"at: write a time with a zone, in the next {LONGEST_AFTER // DAY} days.")
     with store.write() as connection:
         epoch = acts.reprocess(
             store,
@@ -67,6 +75,7 @@ def reprocess(
             note=clean_note(note),
             max_attempts=attempts,
             after=after,
+            at=at,
             max_wait=max_wait,
             seen_epoch=seen_epoch,
         )

@@ -20,8 +20,10 @@ from dlq_console.store.canonical import (
     PayloadText,
     canonical_json,
     decode_payload,
+    encode_payload,
     payload_hash,
     read_payload,
+    too_large,
 )
 from dlq_console.store.events import Event
 from dlq_console.store.states import Action, Reason, Status, allows
@@ -87,9 +89,7 @@ def checked(event: Event, payload: object, kind: Kind) -> Edited:
         PayloadRefused: it cannot be saved; the message says where and why.
     """
     original = event.exact_payload
-    written = decode_payload(
-        read_payload(payload, max_bytes=kind.max_bytes + len(event.payload_json)).stored, exact=True
-    )
+    written = decode_payload(_as_json(payload, event, kind.max_bytes), exact=True)
     try:
         whole = put_back(written, original)
     except MisplacedMask as misplaced:
@@ -106,6 +106,17 @@ def checked(event: Event, payload: object, kind: Kind) -> Edited:
     if kind.schema is not None:
         check_payload(whole, kind.schema, event.kind)
     return Edited(text, whole, before)
+
+
+def _as_json(payload: object, event: Event, max_bytes: int) -> str:
+    """What was written, with its masks: how large it may be is asked once what they stand for is in their place."""
+    try:
+        return encode_payload(payload, max_bytes=max_bytes + len(event.payload_json))
+    except PayloadRefused as refused:
+        if refused.cause != "too_large":
+            raise
+        # Without what was hidden it is too large as well, and there is one limit only.
+        raise too_large(max_bytes) from None
 
 
 def edit(

@@ -1,13 +1,13 @@
 """What do breakers and bulkheads of the hub and of the resilience library look like together, and who is meant by a name?
 
 The hub's circuits are those of accounts and kinds, in its own database; those of services are wherever guards keep
-them. A service is shown by its own name, or as `service:<name>` where the hub has a circuit of that name. Either of
-the names that the list shows is understood.
+them. A service is shown by its own name, or as `service:<name>` where the hub has a circuit of that name; an account whose
+own name begins so is shown as `account:<name>`. Either of the names that the list shows is understood.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -16,6 +16,7 @@ from dlq_console.errors import EventNotFound, StoreUnavailable
 from dlq_console.hub.actions import clean_actor, clean_note
 from dlq_console.hub.door_figures import circuit_figures, moment
 from dlq_console.hub.doors import check_span, circuits
+from dlq_console.hub.shown_names import OF_HUB, PREFIX, hub_name, shown_name
 from dlq_console.resilience import CircuitBreaker, CircuitBreakerConfig, SharedState
 from dlq_console.resilience.breaker import BreakerRecord
 from dlq_console.resilience.breaker.record import BLANK, HISTORY, Position
@@ -31,8 +32,6 @@ BreakerSettings = Mapping[str, CircuitBreakerConfig]
 #: Changes of a service's circuit that are kept.
 KEPT_CHANGES = HISTORY
 NO_SETTINGS: BreakerSettings = MappingProxyType({})
-#: Begins the name of a service's circuit where it would otherwise be that of an account.
-PREFIX = "service:"
 #: The readings in which a step keeps them.
 BREAKERS, BULKHEADS = "service breakers", "service bulkheads"
 
@@ -101,13 +100,10 @@ def service_breaker(
 
 
 def together(hubs: Mapping[str, Any], services: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the hub and those of services by the names under which they are shown."""
-    return dict(hubs) | {shown_name(name, hubs): value for name, value in services.items()}
-
-
-def shown_name(service: str, hubs: Collection[str]) -> str:
-    """The name under which a service is shown beside those of the hub."""
-    return f"{PREFIX}{service}" if service in hubs or service.startswith(PREFIX) else service
+    """Those of the hub and those of services, each by its own name, by the names under which they are shown."""
+    return {hub_name(name): value for name, value in hubs.items()} | {
+        shown_name(name, hubs): value for name, value in services.items()
+    }
 
 
 def service_of(store: Store, state: SharedState, name: str) -> str | None:
@@ -118,6 +114,8 @@ def service_of(store: Store, state: SharedState, name: str) -> str | None:
     """
     if name.startswith(PREFIX):
         return name.removeprefix(PREFIX)
+    if name.startswith(OF_HUB):
+        return None
     if any(door.scope.name == name for door, _ in circuits(store)):
         return None
     try:

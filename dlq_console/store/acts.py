@@ -7,6 +7,7 @@ any more, as the person saw it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection
@@ -41,12 +42,12 @@ def _allowed(action: Action) -> str:
 
 #: Kept so that the act can be taken back.
 _FORMER = "former_status = status, former_reason = reason, former_finished_at = finished_at"
+_SOON = "{now} + {interval[after]}"
 #: What a reprocess writes, of one event and of many.
 PUT_BACK = f"""status = CASE WHEN lane IS NULL THEN 'pending' ELSE 'blocked' END, reason = NULL, cycle = cycle + 1, attempts = 0,
     priority = CAST(:priority AS smallint), lease_epoch = lease_epoch + 1, finished_at = NULL, died_again = NULL,
     dispatched_at = NULL, dispatch_count = 0, max_attempts = CAST(:max_attempts AS integer), expires_at = NULL,
-    due_at = {{now}} + {{interval[after]}}, next_run_at = {{now}} + {{interval[after]}},
-    give_up_at = {{now}} + {{interval[after]}} + {{interval[max_wait]}}, updated_at = {{now}}, {_FORMER}"""
+    due_at = {_SOON}, next_run_at = {_SOON}, give_up_at = {_SOON} + {{interval[max_wait]}}, updated_at = {{now}}, {_FORMER}"""
 #: What a discard writes, of one event and of many.
 PUT_ASIDE = f"""status = 'discarded', reason = '{Reason.OPERATOR}', finished_at = {{now}}, updated_at = {{now}},
     lease_epoch = lease_epoch + 1, {_FORMER}"""
@@ -54,6 +55,8 @@ PUT_ASIDE = f"""status = 'discarded', reason = '{Reason.OPERATOR}', finished_at 
 REPROCESS = f"""
 UPDATE {{event}} SET {PUT_BACK} WHERE id = :id AND status IN ({_allowed(Action.REPROCESS)}) RETURNING lease_epoch, lane
 """
+#: At a moment that somebody named: counted from now, it would be off by what the counting took.
+REPROCESS_AT = REPROCESS.replace(_SOON, "CAST(:run_at AS {time})")
 DISCARD = f"""
 UPDATE {{event}} SET {PUT_ASIDE} WHERE id = :id AND status IN ({_allowed(Action.DISCARD)}) RETURNING lease_epoch, lane
 """
@@ -79,15 +82,18 @@ def reprocess(
     note: str | None,
     max_attempts: int | None = None,
     after: float = 0,
+    at: datetime | None = None,
     max_wait: float,
     seen_epoch: int | None = None,
 ) -> int | None:
-    """dead -> pending (blocked behind an earlier event of its lane), a new cycle.
+    """dead -> pending (blocked behind an earlier event of its lane), a new cycle; due `after` seconds, or `at` a moment.
 
     Returns the new epoch, or None when the event is not (any more) as seen.
     """
-    parameters = {"max_attempts": max_attempts, "after": after, "max_wait": max_wait, "priority": RETRY}
-    epoch = act(store, connection, REPROCESS, Action.REPROCESS, event_id, actor, note, seen_epoch, parameters)
+    when: dict[str, Any]
+    statement, when = (REPROCESS, {"after": after}) if at is None else (REPROCESS_AT, {"run_at": at})
+    parameters = {"max_attempts": max_attempts, "max_wait": max_wait, "priority": RETRY} | when
+    epoch = act(store, connection, statement, Action.REPROCESS, event_id, actor, note, seen_epoch, parameters)
     if epoch is not None:
         connection.execute(store.statement(WAKE), {"id": event_id})
     return epoch

@@ -1,9 +1,9 @@
 """Which notices of alerts are open, and whom is there something to tell? One open row per rule and subject, never two.
 
 A row begins at the first sight, as one that is only seen (`told` is PENDING); held for long enough it becomes a notice,
-which is updated in place, told again now and then, and closed once it has not been seen for a while. Every step is a
-guarded UPDATE, so that of two schedulers at once one tells. What is told is put in, in the same transaction, as events of
-the hub's own.
+which is updated in place, told again now and then, and closed once it has not been seen for a while: with the moment at
+which it was seen last as its end, and the worst figure that it had. Every step is a guarded UPDATE, so that of two
+schedulers at once one tells. What is told is put in, in the same transaction, as events of the hub's own.
 """
 
 from __future__ import annotations
@@ -35,13 +35,15 @@ SEVERAL = "several"
 
 COLUMNS = "id, rule, condition, subject, level, found, value, opened_at, seen_at, closed_at, told_at, told"
 _SEE = f"""
-INSERT INTO {{alert}} (rule, condition, subject, level, found, value, opened_at, seen_at, told)
-VALUES (:rule, :condition, :subject, :level, :found, :value, {{now}}, {{now}}, {PENDING})
+INSERT INTO {{alert}} (rule, condition, subject, level, found, value, worst, opened_at, seen_at, told)
+VALUES (:rule, :condition, :subject, :level, :found, :value, :value, {{now}}, {{now}}, {PENDING})
 ON CONFLICT (rule, subject) WHERE closed_at IS NULL
-DO UPDATE SET condition = excluded.condition, level = excluded.level, found = excluded.found, value = excluded.value, seen_at = excluded.seen_at
+DO UPDATE SET condition = excluded.condition, level = excluded.level, found = excluded.found, value = excluded.value,
+    worst = CASE WHEN {{alert}}.worst > excluded.value THEN {{alert}}.worst ELSE excluded.value END, seen_at = excluded.seen_at
 """
 _KEEP = """
-UPDATE {alert} SET found = :found, value = :value, seen_at = {now}
+UPDATE {alert} SET found = :found, value = :value, seen_at = {now},
+    worst = CASE WHEN worst > :value THEN worst ELSE :value END
 WHERE rule = :rule AND subject = :subject AND closed_at IS NULL
 """
 _OPEN = f"""
@@ -55,9 +57,9 @@ FROM {{alert}} WHERE rule = :rule AND closed_at IS NULL ORDER BY subject LIMIT {
 """
 _FORGET = f"DELETE FROM {{alert}} WHERE id = :id AND told = {PENDING} AND closed_at IS NULL"
 _CLOSE = f"""
-UPDATE {{alert}} SET closed_at = {{now}}
+UPDATE {{alert}} SET closed_at = seen_at, value = worst
 WHERE id = :id AND closed_at IS NULL AND seen_at <= {{now}} - {{interval[{CLOSE_AFTER}]}}
-RETURNING closed_at
+RETURNING closed_at, value
 """
 _TELL = """
 UPDATE {alert} SET told = told + 1, told_at = {now} WHERE id = :id AND closed_at IS NULL AND told = :told
@@ -225,10 +227,11 @@ def _ended(store: Store, connection: Connection, row: Row[Any]) -> list[Telling]
     if row.told == PENDING:
         connection.execute(store.statement(_FORGET), {"id": row.id})
         return []
-    ended = connection.execute(store.statement(_CLOSE), {"id": row.id}).scalar() if row.gone else None
+    ended = connection.execute(store.statement(_CLOSE), {"id": row.id}).first() if row.gone else None
     if ended is None or not row.told:
         return []
-    return [Telling(replace(notice(row), closed_at=read_time(ended)), row.told + 1, CLOSED)]
+    over = replace(notice(row), closed_at=read_time(ended.closed_at), value=ended.value)
+    return [Telling(over, row.told + 1, CLOSED)]
 
 
 def _told(store: Store, connection: Connection, row: Row[Any]) -> list[Telling]:

@@ -118,6 +118,12 @@ def decode_payload(text: str, *, name: str = "payload", exact: bool = False) -> 
     raise PayloadRefused(f"{name}: {found}.", cause=found.cause, **found.facts)
 
 
+def too_large(max_bytes: int, name: str = "payload") -> PayloadRefused:
+    """The refusal of a value that is larger than `max_bytes` of JSON."""
+    refused = _too_large(max_bytes)
+    return PayloadRefused(f"{name}: {refused}.", cause=refused.cause, **refused.facts, place=name)
+
+
 def _write(payload: object, max_bytes: int, name: str) -> Texts:
     try:
         texts = _write_any(payload, 0, max_bytes)

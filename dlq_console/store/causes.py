@@ -15,7 +15,9 @@ from dlq_console.store.store import Store
 _BETWEEN = (
     "fingerprint >= :fingerprint AND (CAST(:endless AS integer) = 1 OR fingerprint <= :end_fingerprint)"
 )
-_NEWEST = "FROM {error_group} g WHERE g.fingerprint = summed.fingerprint AND dead > 0 ORDER BY sample_event_id DESC LIMIT 1"
+#: An old event that was put back to work may be the last that died, so ids tell nothing.
+DIED_LAST = "last_seen_at DESC, sample_event_id DESC"
+_NEWEST = f"FROM {{error_group}} g WHERE g.fingerprint = summed.fingerprint AND dead > 0 ORDER BY {DIED_LAST} LIMIT 1"
 
 _ADD_UP = f"""
 INSERT INTO {{error_cause}} (fingerprint, account, kind, dead, largest, accounts, first_seen_at, last_seen_at, sampled_at)

@@ -68,4 +68,5 @@ def _decode(text: str) -> str:
 
 
 def _refusal() -> FilterError:
-    return FilterError("cursor: it does not belong to this list; leave it out to begin at the start.")
+    message = "cursor: it does not belong to this list; leave it out to begin at the start."
+    return FilterError(message, name="cursor", cause="cursor")

@@ -44,7 +44,7 @@ UNION SELECT DISTINCT kind FROM (
 """
 STEPS = "SELECT name, last_error, last_run_at, {now} AS now FROM {step} ORDER BY name"
 EMBEDS = f"""
-SELECT name, origins, expires_at <= {{now}} AS expired FROM {{embed}} WHERE revoked_at IS NULL ORDER BY name LIMIT {MOST_ROWS}
+SELECT name, expires_at <= {{now}} AS expired FROM {{embed}} WHERE revoked_at IS NULL ORDER BY name LIMIT {MOST_ROWS}
 """
 PAYLOADS = f"SELECT kind, payload FROM {{event}} ORDER BY id DESC LIMIT {NEWEST}"
 OLDEST_ENDED = """
@@ -129,9 +129,9 @@ def steps(store: Store) -> list[tuple[str, str | None, float | None]]:
     return found
 
 
-def embeds(store: Store) -> list[tuple[str, bool, bool]]:
-    """Frames that are not revoked: name, whether some page may show it, whether its time is over."""
-    return [(row.name, bool(json.loads(row.origins)), bool(row.expired)) for row in _rows(store, EMBEDS)]
+def embeds(store: Store) -> list[tuple[str, bool]]:
+    """Frames that are not revoked: name, and whether its time is over."""
+    return [(row.name, bool(row.expired)) for row in _rows(store, EMBEDS)]
 
 
 def newest_payloads(store: Store) -> list[tuple[str, Any]]:

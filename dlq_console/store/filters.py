@@ -65,9 +65,14 @@ PARAMETERS = frozenset(
 class FilterError(DLQError):
     """The filter cannot be understood."""
 
-    def __init__(self, message: str | None = None, *, unknown: str = "") -> None:
-        #: The parameter that is no filter, for whoever says it in another language; empty where it is something else.
-        self.unknown = unknown
+    def __init__(
+        self, message: str | None = None, *, name: str = "", cause: str = "", **facts: object
+    ) -> None:
+        #: The parameter that was not taken, what is wrong with it, for whoever says it in another language, and the `facts`
+        #: of that sentence; empty where nobody does.
+        self.name = name
+        self.cause = cause
+        self.facts = facts
         super().__init__(message)
 
 
@@ -133,25 +138,25 @@ class EventFilter:
         flt = cls(
             kind=_texts(values, "kind"),
             account=_texts(values, "account"),
-            group=_text(values, "group"),
+            group=read_text(values, "group"),
             reason=_choices(values, "reason", tuple(map(str, Reason))),
             class_=_choices(values, "class", VERDICTS),
             status=_choices(values, "status", tuple(map(str, Status))),
-            entity=_text(values, "entity"),
-            q=_text(values, "q"),
-            since=_since(_text(values, "since")),
-            from_=_time(_text(values, "from"), "from"),
-            to=_time(_text(values, "to"), "to"),
-            assignee=_text(values, "assignee"),
+            entity=read_text(values, "entity"),
+            q=read_text(values, "q"),
+            since=_since(read_text(values, "since")),
+            from_=_time(read_text(values, "from"), "from"),
+            to=_time(read_text(values, "to"), "to"),
+            assignee=read_text(values, "assignee"),
             tag=tuple(dict.fromkeys(folded_tag(text) for text in _texts(values, "tag"))),
             attempts=_attempts(values),
             payload=_fields(values),
             snoozed=_choice(values, "snoozed", ("hide", "only")),
-            at=_time(_text(values, "at"), "at"),
+            at=_time(read_text(values, "at"), "at"),
             sort=_choice(values, "sort", ("oldest",)),
         )
         if flt.from_ and flt.to and flt.from_ >= flt.to:
-            raise FilterError("from: it must be earlier than `to`.")
+            raise FilterError("from: it must be earlier than `to`.", name="from", cause="order")
         return flt
 
     @classmethod
@@ -178,7 +183,7 @@ class EventFilter:
     @property
     def since_seconds(self) -> int | None:
         """`since` in seconds."""
-        return _seconds(self.since) if self.since else None
+        return seconds_of(self.since) if self.since else None
 
     def query(self, **changes: Any) -> list[tuple[str, str]]:
         """The filter as query-string pairs, in a fixed order.
@@ -234,7 +239,8 @@ def refuse_unknown(
         if name not in known and name not in beside and not (fields and name.startswith(PAYLOAD)):
             shown = name if len(name) <= MAX_LENGTH else f"{name[:MAX_LENGTH]}…"
             offered = ", ".join(sorted(known)) + (f", or {PAYLOAD}<path>" if fields else "")
-            raise FilterError(f"{shown}: there is no such filter; use one of {offered}.", unknown=shown)
+            message = f"{shown}: there is no such filter; use one of {offered}."
+            raise FilterError(message, name=name, cause="unknown", shown=shown)
 
 
 def _pairs(field: str, value: Any) -> list[tuple[str, str]]:
@@ -262,14 +268,20 @@ def _texts(values: Any, name: str) -> tuple[str, ...]:
     given = _given(values, name)
     texts = tuple(dict.fromkeys(_clean(value, name) for value in given[: MAX_REPEATS + 1] if value))
     if len(given) > MAX_REPEATS:
-        raise FilterError(f"{name}: it is given {len(given)} times; give it at most {MAX_REPEATS} times.")
+        message = f"{name}: it is given {len(given)} times; give it at most {MAX_REPEATS} times."
+        raise FilterError(message, name=name, cause="too_many", limit=MAX_REPEATS)
     return tuple(text for text in texts if text)
 
 
-def _text(values: Any, name: str) -> str:
+def read_text(values: Any, name: str) -> str:
+    """One text, as every filter has it: without outer white space, in Unicode form NFC; "" where there is none.
+
+    Raises:
+        FilterError: it is too long, holds a control character, or there are two.
+    """
     texts = _texts(values, name)
     if len(texts) > 1:
-        raise FilterError(f"{name}: it has two values; give one.")
+        raise FilterError(f"{name}: it has two values; give one.", name=name, cause="too_many", limit=1)
     return texts[0] if texts else ""
 
 
@@ -277,26 +289,31 @@ def _clean(value: str, name: str) -> str:
     """As the store keeps such texts: without outer white space, in Unicode form NFC."""
     if len(value) > MAX_LENGTH:
         raise FilterError(
-            f"{name}: {len(value):,} characters are more than the limit of {MAX_LENGTH}; shorten it."
+            f"{name}: {len(value):,} characters are more than the limit of {MAX_LENGTH}; shorten it.",
+            name=name,
+            cause="too_long",
+            limit=MAX_LENGTH,
         )
     text = normalize("NFC", value).strip()
     # Neither engine can compare them: NUL ends a text on PostgreSQL, and half a character has no UTF-8 form.
     if any(category(character) in ("Cc", "Cs") for character in text):
-        raise FilterError(f"{name}: a control character is not allowed; remove it.")
+        message = f"{name}: a control character is not allowed; remove it."
+        raise FilterError(message, name=name, cause="characters")
     return text
 
 
 def _choices(values: Any, name: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
     texts = _texts(values, name)
     if not set(texts) <= set(allowed):
-        raise FilterError(f"{name}: choose one of {', '.join(allowed)}.")
+        raise FilterError(f"{name}: choose one of {', '.join(allowed)}.", name=name, cause="choice")
     return texts
 
 
 def _choice(values: Any, name: str, allowed: tuple[str, ...]) -> str:
-    text = _text(values, name)
+    text = read_text(values, name)
     if text and text not in allowed:
-        raise FilterError(f"{name}: write {' or '.join(allowed)}, or leave it out.")
+        message = f"{name}: write {' or '.join(allowed)}, or leave it out."
+        raise FilterError(message, name=name, cause="choice")
     return text
 
 
@@ -308,15 +325,20 @@ def _attempts(values: Any) -> str:
         return ""
     match = _ATTEMPTS.fullmatch(given[0]) if len(given) == 1 else None
     if match is None or int(match[1]) > MAX_ATTEMPTS:
-        raise FilterError("attempts: write one number, such as 3 for exactly three or 3+ for three at least.")
+        raise FilterError(
+            "attempts: write one number, such as 3 for exactly three or 3+ for three at least.",
+            name="attempts",
+            cause="attempts",
+        )
     return f"{int(match[1])}{'+' if match[2] else ''}"
 
 
 def _fields(values: Any) -> tuple[tuple[str, str], ...]:
     names = [name for name in values if name.startswith(PAYLOAD)]
     if len(names) > MAX_FIELDS:
-        raise FilterError(f"payload: {len(names)} fields are asked for; ask for at most {MAX_FIELDS}.")
-    pairs = {_path(name): _text(values, name) for name in names}
+        message = f"payload: {len(names)} fields are asked for; ask for at most {MAX_FIELDS}."
+        raise FilterError(message, name=names[-1], cause="too_many_fields", limit=MAX_FIELDS)
+    pairs = {_path(name): read_text(values, name) for name in names}
     return tuple((path, text) for path, text in sorted(pairs.items()) if text)
 
 
@@ -325,12 +347,15 @@ def _path(parameter: str) -> str:
     path = parameter.removeprefix(PAYLOAD)
     if len(path) > MAX_LENGTH:
         raise FilterError(
-            f"payload: a path of {len(path):,} characters is longer than {MAX_LENGTH}; shorten it."
+            f"payload: a path of {len(path):,} characters is longer than {MAX_LENGTH}; shorten it.",
+            name=parameter,
+            cause="path",
         )
     try:
         return check_path(path)
     except ValueError as error:
-        raise FilterError(f"payload: {error}.") from None
+        cause = "secret" if any(map(is_never_shown, path.split("."))) else "path"
+        raise FilterError(f"payload: {error}.", name=parameter, cause=cause) from None
 
 
 def check_path(text: str) -> str:
@@ -351,15 +376,17 @@ def check_path(text: str) -> str:
 
 
 def _since(text: str) -> str:
-    if text and not 0 < _seconds(text) <= MAX_SINCE:
+    if text and not 0 < seconds_of(text) <= MAX_SINCE:
         raise FilterError(
-            "since: write a number and m, h, d or w, such as 30m, 4h, 2d or 1w, up to ten years."
+            "since: write a number and m, h, d or w, such as 30m, 4h, 2d or 1w, up to ten years.",
+            name="since",
+            cause="since",
         )
     return text
 
 
-def _seconds(text: str) -> int:
-    """0 where it cannot be understood."""
+def seconds_of(text: str) -> int:
+    """How long `since` is; 0 where it cannot be understood."""
     match = _SINCE.fullmatch(text)
     return int(match[1]) * UNITS[match[2]] if match else 0
 
@@ -371,10 +398,10 @@ def _time(text: str, name: str) -> datetime | None:
     try:
         moment = datetime.fromisoformat(_LOST_PLUS.sub(r"\1+\2", text))
         if moment.tzinfo is None:
-            raise FilterError(f"{name}: the zone is missing; {example}.")
+            raise FilterError(f"{name}: the zone is missing; {example}.", name=name, cause="time")
         if not FIRST_YEAR < moment.year < LAST_YEAR:
             years = f"between the years {FIRST_YEAR} and {LAST_YEAR}"
-            raise FilterError(f"{name}: it is no time {years}; {example}.")
+            raise FilterError(f"{name}: it is no time {years}; {example}.", name=name, cause="years")
         return moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise FilterError(f"{name}: it is no time; {example}.") from error
+        raise FilterError(f"{name}: it is no time; {example}.", name=name, cause="time") from error

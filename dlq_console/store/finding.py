@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from unicodedata import category, normalize
 
+from dlq_console.store.amounts import spellings_of_amount
 from dlq_console.store.columns import configured_paths
 from dlq_console.store.cursors import MAX_ID
 from dlq_console.store.filters import MAX_LENGTH
@@ -21,6 +22,8 @@ MAX_WANTED = 1_000
 LOOKED_AT = 200
 #: Configured fields that are looked into.
 MAX_PATHS = 40
+#: The ways by fields come after those by what an event is called.
+AFTER_ALL_OTHERS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,35 +79,59 @@ def _is_odd(text: str) -> bool:
 
 def _search(store: Store, wanted: str) -> tuple[str, dict[str, Any]]:
     """SQL that yields `event_id`, `path` and the `place` of each way, and its parameters."""
-    parameters: dict[str, Any] = {"wanted": wanted}
     spellings = spellings_of(wanted)
+    parameters: dict[str, Any] = {"wanted": wanted}
     parameters |= {f"spelling_{n}": spelling for n, spelling in enumerate(spellings)}
-    number = [
-        ("'entity_id'", "id", f"{{event}} WHERE entity_id = :spelling_{n}", "entity_id DESC, id DESC")
-        for n in range(len(spellings))
-    ]
     ways = [
-        *number,
-        ("'idempotency_key'", "id", "{event} WHERE idempotency_key = :wanted", "idempotency_key, id"),
+        *(
+            ("entity_id", f"{{event}} WHERE entity_id = :spelling_{n}", "entity_id DESC, id DESC")
+            for n in range(len(spellings))
+        ),
+        ("idempotency_key", "{event} WHERE idempotency_key = :wanted", "idempotency_key, id"),
     ]
     if wanted.isascii() and wanted.isdecimal() and 0 < int(wanted) <= MAX_ID:
-        ways.insert(0, ("'id'", "id", "{event} WHERE id = :wanted_id", "id"))
+        ways.insert(0, ("id", "{event} WHERE id = :wanted_id", "id"))
         parameters["wanted_id"] = int(wanted)
-    if len(wanted) <= MAX_LENGTH:
-        for place, path in enumerate(sorted(configured_paths(store))[:MAX_PATHS]):
-            parameters[f"path_{place}"] = path
-            ways += [
-                (
-                    f"CAST(:path_{place} AS text)",
-                    "event_id",
-                    f"{{event_field}} WHERE value = :spelling_{n} AND path = :path_{place}",
-                    "value DESC, path DESC, event_id DESC",
-                )
-                for n in range(len(spellings))
-            ]
     parts = [
-        f"SELECT * FROM (SELECT {id_} AS event_id, {path} AS path, {place} AS place FROM {rows} "
+        f"SELECT * FROM (SELECT id AS event_id, '{path}' AS path, {place} AS place FROM {rows} "
         f"ORDER BY {order} LIMIT {LOOKED_AT}) AS way_{place}"
-        for place, (path, id_, rows, order) in enumerate(ways)
+        for place, (path, rows, order) in enumerate(ways)
     ]
+    paths = sorted(configured_paths(store))[:MAX_PATHS] if len(wanted) <= MAX_LENGTH else []
+    if paths:
+        # Amounts stand in payloads alone: an event is called by none.
+        values = list(dict.fromkeys([*spellings, *spellings_of_amount(wanted)]))
+        in_fields, of_fields = (_in_fields_sqlite if store.sqlite else _in_fields_postgres)(paths, values)
+        parts.append(in_fields)
+        parameters |= of_fields
     return " UNION ALL ".join(parts), parameters
+
+
+def _in_fields_sqlite(paths: list[str], values: list[str]) -> tuple[str, dict[str, Any]]:
+    parts = [
+        f"SELECT * FROM (SELECT event_id, CAST(:path_{p} AS text), {AFTER_ALL_OTHERS + p} "
+        f"{_in_a_field(f':value_{v}', f':path_{p}')}) AS field_{p}_{v}"
+        for p in range(len(paths))
+        for v in range(len(values))
+    ]
+    parameters = {f"path_{p}": path for p, path in enumerate(paths)}
+    return " UNION ALL ".join(parts), parameters | {f"value_{v}": value for v, value in enumerate(values)}
+
+
+def _in_fields_postgres(paths: list[str], values: list[str]) -> tuple[str, dict[str, Any]]:
+    """The same walks, said once: PostgreSQL would take longer to plan each of them than to do it."""
+    part = f"""
+SELECT walk.event_id, paths.path, CAST({AFTER_ALL_OTHERS} + paths.place AS integer)
+FROM unnest(CAST(:paths AS text[])) WITH ORDINALITY AS paths(path, place)
+CROSS JOIN unnest(CAST(:spellings AS text[])) AS spellings(value)
+CROSS JOIN LATERAL (SELECT event_id {_in_a_field("spellings.value", "paths.path")}) AS walk
+"""
+    return part, {"paths": paths, "spellings": values}
+
+
+def _in_a_field(value: str, path: str) -> str:
+    """SQL from FROM on for the events with a value in a field; in the order of the index, so that every engine walks it."""
+    return (
+        f"FROM {{event_field}} f WHERE f.value = {value} AND f.path = {path} "
+        f"ORDER BY f.value DESC, f.path DESC, f.event_id DESC LIMIT {LOOKED_AT}"
+    )

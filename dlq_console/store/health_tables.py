@@ -122,6 +122,8 @@ def alert(metadata: MetaData, prefix: str) -> Table:
         # What was found, as figures (JSON), for a sentence in the reader's language.
         text_("found"),
         Column("value", Float),
+        # The largest that `value` has been.
+        Column("worst", Float),
         moment("opened_at", null=False),
         # When it was found last.
         moment("seen_at", null=False),

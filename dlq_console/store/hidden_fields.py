@@ -26,5 +26,7 @@ def refuse_hidden(store: Store, flt: EventFilter, person: Person) -> None:
     for path in asked:
         if path not in columns:
             raise FilterError(
-                f"{PAYLOAD}{path}: this field is masked and no column of its kind, so only who may reveal it can search for it."
+                f"{PAYLOAD}{path}: this field is masked and no column of its kind, so only who may reveal it can search for it.",
+                name=f"{PAYLOAD}{path}",
+                cause="hidden",
             )

@@ -498,7 +498,7 @@ def _error_group(metadata: MetaData, prefix: str) -> Table:
         metadata,
         Column("fingerprint", Text, primary_key=True),
         Column("account", Text, primary_key=True),
-        # Of the newest of them.
+        # Of the one that died last.
         text_("kind"),
         text_("error_type", null=True),
         text_("verdict", null=True),
@@ -529,7 +529,7 @@ def _error_cause(metadata: MetaData, prefix: str) -> Table:
         f"{prefix}error_cause",
         metadata,
         Column("fingerprint", Text, primary_key=True),
-        # Of the newest of them.
+        # Of the one that died last.
         text_("account"),
         text_("kind"),
         # The sum of its accounts, each up to a cap, and the largest of them.

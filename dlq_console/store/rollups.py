@@ -54,6 +54,7 @@ _NOT_OURS = f"substr(kind, 1, {len(PREFIX)}) <> '{PREFIX}'"
 _MARK = (
     "SELECT (SELECT value FROM {snapshot} WHERE reading = 'rollup' AND name = 'until') AS value, {now} AS now"
 )
+_MADE = "SELECT value, changed_at FROM {snapshot} WHERE reading = 'rollup' AND name = 'until'"
 _MAKE_MARK = """
 INSERT INTO {snapshot} (reading, name, value, changed_at) VALUES ('rollup', 'until', 'null', {now})
 ON CONFLICT (reading, name) DO NOTHING
@@ -210,6 +211,16 @@ def rolled_until(store: Store) -> datetime | None:
     """Until when minutes have been made; None: none yet."""
     with store.read() as connection:
         return _mark(store, connection).until
+
+
+def counted_until(store: Store, connection: Connection) -> datetime | None:
+    """Up to when everything is in the minutes: the last turn, or how far that has come; None: there was none yet."""
+    row = connection.execute(store.statement(_MADE)).first()
+    turn, value = (read_time(row.changed_at), json.loads(row.value)) if row else (None, None)
+    if turn is None or value is None:
+        return None
+    until = datetime.fromisoformat(value["until"])
+    return turn if until >= bucket_of(turn, 60) else until
 
 
 def _advance(store: Store) -> tuple[int, bool]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,6 +14,7 @@ from dlq_console.store.events import read_time
 from dlq_console.store.health_tables import BINS, HISTOGRAMS, LARGEST
 from dlq_console.store.present import present
 from dlq_console.store.queries.routes import Accounts
+from dlq_console.store.rollups import counted_until
 from dlq_console.store.standing import FIGURES
 from dlq_console.store.store import Store
 
@@ -101,7 +102,8 @@ def read(
         stands likewise by the looks.
     """
     with store.read() as connection:
-        end = bucket_of(present(store, connection), range_.step)
+        now, as_of = present(store, connection), counted_until(store, connection)
+        end = bucket_of(now, range_.step)
         times = tuple(
             end - timedelta(seconds=range_.step * ago) for ago in range(range_.seconds // range_.step, 0, -1)
         )
@@ -119,11 +121,14 @@ def read(
         # Of all accounts together there is a row for every look, and one for every minute in which anything was done.
         looked = stood if names == _ALL else points(_samples, _ALL)
     known = looked.keys() | done.keys()
-    rows = [done.get(at) or (_NOTHING_DONE if at in known else None) for at in times]
+    # Of the others the last one is not whole: where nobody counts any more it would look like a fall.
+    whole = [as_of is None or at + timedelta(seconds=range_.step) <= as_of for at in times]
+    rows = _points(times, whole, done, known, _NOTHING_DONE)
     columns: dict[str, tuple[float | None, ...]] = dict(_happened(rows))
     if not kind:
-        columns |= _standing([stood.get(at) or (_NOTHING_STOOD if at in looked else None) for at in times])
-    return Series(range=range_, times=times, columns=columns)
+        columns |= _standing(_points(times, whole, stood, looked, _NOTHING_STOOD))
+    age = (now - as_of).total_seconds() if as_of else 0.0
+    return Series(range=range_, times=times, columns=columns, as_of=as_of, age=age)
 
 
 def _names(account: str, accounts: Accounts) -> Collection[str]:
@@ -139,6 +144,20 @@ _ALL = ("",)
 _NOTHING_DONE: Mapping[str, Any] = dict.fromkeys((*_ADDED, *LARGEST, *_BINS), 0)
 _NOTHING_STOOD: Mapping[str, Any] = dict.fromkeys(FIGURES, 0)
 Rows = list[Mapping[str, Any] | None]
+
+
+def _points(
+    times: Sequence[datetime],
+    whole: Sequence[bool],
+    found: Mapping[datetime, Mapping[str, Any]],
+    known: Collection[datetime],
+    nothing: Mapping[str, Any],
+) -> Rows:
+    """A row for each point; `nothing` where somebody looked and found none, None where it is not known to its end."""
+    return [
+        (found.get(at) or (nothing if at in known else None)) if is_whole else None
+        for at, is_whole in zip(times, whole, strict=True)
+    ]
 
 
 def _happened(rows: Rows) -> Iterator[tuple[str, tuple[float | None, ...]]]:

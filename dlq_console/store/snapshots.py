@@ -83,16 +83,26 @@ class Texts:
     age: float = math.inf
 
 
-def keep(store: Store, reading: str, values: Mapping[str, Any]) -> int:
-    """Write down a reading; returns how many values have changed since the one before."""
-    texts = {
-        name: encode_payload(value, max_bytes=LARGEST_PAYLOAD, name=name) for name, value in values.items()
-    }
+def keep(
+    store: Store, reading: str, values: Mapping[str, Any], *, former: Mapping[str, Any] | None = None
+) -> int:
+    """Write down a reading; returns how many values have changed since the one before.
+
+    Args:
+        store: the store.
+        reading: its name.
+        values: by name; others that were known are gone.
+        former: what was known when this reading began: what was mended since then, see `mend`, is left as it is.
+    """
+    texts = _texts_of(values)
     with store.write() as connection:
         rows = connection.execute(store.statement(KNOWN), {"reading": reading}).all()
         known: dict[str, str] = {row.name: row.value for row in rows}
-        changed = [name for name, text in texts.items() if known.get(name) != text]
+        changed = sorted(name for name, text in texts.items() if known.get(name) != text)
         gone = [name for name in known if name not in texts]
+        if former is not None:
+            changed = [name for name in changed if not _is_newer(known.get(name), name, former)]
+            gone = [name for name in gone if not _is_newer(known[name], name, former)]
         if changed:
             connection.execute(
                 store.statement(KEEP),
@@ -102,6 +112,27 @@ def keep(store: Store, reading: str, values: Mapping[str, Any]) -> int:
             connection.execute(store.statement(DROP), [{"reading": reading, "name": name} for name in gone])
         connection.execute(store.statement(TAKEN), {"reading": reading, "name": "", "value": "null"})
     return len(changed) + len(gone)
+
+
+def mend(store: Store, reading: str, values: Mapping[str, Any]) -> None:
+    """Write some values of a reading anew, which becomes no younger by that."""
+    texts = _texts_of(values)
+    if texts:
+        # In the order in which `keep` locks them.
+        rows = [{"reading": reading, "name": name, "value": text} for name, text in sorted(texts.items())]
+        with store.write() as connection:
+            connection.execute(store.statement(KEEP), rows)
+
+
+def _texts_of(values: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        name: encode_payload(value, max_bytes=LARGEST_PAYLOAD, name=name) for name, value in values.items()
+    }
+
+
+def _is_newer(text: str | None, name: str, former: Mapping[str, Any]) -> bool:
+    """Whether a value was written after `former` had been read."""
+    return text is not None and (name not in former or json.loads(text) != former[name])
 
 
 def keep_away(store: Store, reading: str, why: str) -> None:

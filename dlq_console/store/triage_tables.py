@@ -172,6 +172,8 @@ def bulk_run(metadata: MetaData, prefix: str) -> Table:
         text_("acted_by", null=True),
         # Grows with every act and every step, so that a page knows whether anything is new.
         Column("version", BigId, nullable=False, server_default=text("0")),
+        # JSON: two moments in microseconds since 1970, each with how many items had ended, by which its pace is told.
+        text_("marks", null=True),
         sqlite_autoincrement=True,
     )
     # A cancelled run is not finished before what it had let go has ended.

@@ -68,9 +68,17 @@ _DELETE = f"DELETE FROM {{saved_view}} WHERE {_CHANGEABLE} RETURNING {_COLUMNS}"
 class ViewRefused(DLQError):
     """The view cannot be kept like this."""
 
+    def __init__(self, message: str | None = None, *, cause: str = "") -> None:
+        #: What is wrong, for whoever says it in another language.
+        self.cause = cause
+        super().__init__(message)
+
 
 class ViewNameTaken(ViewRefused):
     """You have a view of this name already; choose another name."""
+
+    def __init__(self) -> None:
+        super().__init__(cause="taken")
 
 
 class ViewNotFound(DLQError):
@@ -239,7 +247,7 @@ def _checked(
     store: Store, person: Person, name: str, filter_: str, shared: bool, page: str
 ) -> dict[str, Any]:
     if shared and not may(person, Permission.SHARE_VIEW):
-        raise ViewRefused(f"shared: the role {person.role} may keep views for itself only.")
+        raise ViewRefused(f"shared: the role {person.role} may keep views for itself only.", cause="role")
     if page not in get_args(ViewPage):
         raise ViewRefused(f"page: choose one of {', '.join(get_args(ViewPage))}.")
     flt = _clean_filter(filter_)
@@ -256,7 +264,7 @@ def _checked(
 def _clean_name(name: str) -> str:
     cleaned = normalize("NFC", name[: MAX_NAME * 4]).strip()
     if not 0 < len(cleaned) <= MAX_NAME or any(category(one).startswith("C") for one in cleaned):
-        raise ViewRefused(f"name: write 1 to {MAX_NAME} printable characters.")
+        raise ViewRefused(f"name: write 1 to {MAX_NAME} printable characters.", cause="name")
     return cleaned
 
 
@@ -275,7 +283,7 @@ def _clean_filter(text: str) -> EventFilter:
 def _refuse(store: Store, connection: Connection, values: dict[str, Any]) -> None:
     if connection.execute(store.statement(_NAMED), values).first() is not None:
         raise ViewNameTaken
-    raise ViewRefused(f"There are {MAX_VIEWS} views of yours already; delete one first.")
+    raise ViewRefused(f"There are {MAX_VIEWS} views of yours already; delete one first.", cause="too_many")
 
 
 def _told(store: Store, connection: Connection, person: Person, action: str, view: View) -> View:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2s
 from typing import Any
 
 from flask import request, url_for
@@ -14,9 +16,10 @@ from dlq_console.health.values import AccountHealth, Why, Word
 from dlq_console.store import people, queries
 from dlq_console.store.accounts import is_known
 from dlq_console.store.people import Permission
+from dlq_console.store.queries import ClosedDoor
 from dlq_console.store.queries.acts import ActFilter, acts
 from dlq_console.store.queries.circuits import account_moves
-from dlq_console.web import circuit_words, doors
+from dlq_console.web import circuit_words, doors, looks
 from dlq_console.web.acts_told import Told, told
 from dlq_console.web.auth import person
 from dlq_console.web.boards import Board, account_board
@@ -59,25 +62,63 @@ def unseen_account(name: str, seen: Seen, *, believed: bool = False) -> AccountH
 
 
 def account_parts(name: str) -> dict[str, Any]:
-    """What changes only when somebody does something; all of it empty while the database is away."""
-    asking = person()
-    may_audit = people.may(asking, Permission.AUDIT)
-    parts: dict[str, Any] = {
-        "board": None, "doors": [], "acts": [], "moves": [], "may_pause": False, "may_audit": may_audit,
-        "pauses": doors.pauses(), "ways": _ways(name, may_audit=may_audit),
-    }  # fmt: skip
+    """What the page shows besides its figures; empty while the database is away."""
+    parts = {"ways": _ways(name, may_audit=people.may(person(), Permission.AUDIT)), "board": None}
+    parts |= _nothing_closed()
     try:
-        closed = [door for door in queries.closed_doors(store(), accounts=(name,)) if door.account == name]
-        shut = any(door.type == "account" and door.cause in ("auth", "pause") for door in closed)
-        return parts | {
-            "board": _board(name),
-            "doors": doors.rows(closed, asking),
-            "acts": _acts(name) if may_audit else [],
-            "moves": _moves(name),
-            "may_pause": people.may(asking, Permission.PAUSE_ACCOUNT) and not shut,
-        }
+        return parts | {"board": _board(name)} | _by_doors(name)
     except StoreUnavailable:
         return parts
+
+
+def changed_parts(name: str, shown: str) -> dict[str, Any] | None:
+    """The same of what changes with the doors; None where the page shows them as they are, or nobody knows.
+
+    Args:
+        name: of the account.
+        shown: which doors the page shows, as `account_parts` has named them.
+    """
+    try:
+        closed = looks.kept("closed doors", lambda: _by_account(queries.closed_doors(store())))
+        return None if shown == _named(closed.get(name, ())) else _by_doors(name)
+    except StoreUnavailable:
+        return None
+
+
+def _nothing_closed() -> dict[str, Any]:
+    return {
+        "doors": [], "acts": [], "moves": [], "may_pause": False, "shown": "", "pauses": doors.pauses(),
+        "may_audit": people.may(person(), Permission.AUDIT),
+    }  # fmt: skip
+
+
+def _by_doors(name: str) -> dict[str, Any]:
+    """What changes only when a door does, or somebody does something."""
+    asking, parts = person(), _nothing_closed()
+    closed = _by_account(queries.closed_doors(store(), accounts=(name,))).get(name, ())
+    shut = any(door.type == "account" and door.cause in ("auth", "pause") for door in closed)
+    return parts | {
+        "doors": doors.rows(closed, asking),
+        "acts": _acts(name) if parts["may_audit"] else [],
+        "moves": _moves(name),
+        "may_pause": people.may(asking, Permission.PAUSE_ACCOUNT) and not shut,
+        "shown": _named(closed),
+    }
+
+
+def _by_account(closed: Sequence[ClosedDoor]) -> dict[str, tuple[ClosedDoor, ...]]:
+    """Those of accounts and their kinds, by account."""
+    found: dict[str, tuple[ClosedDoor, ...]] = {}
+    for door in closed:
+        if door.account is not None:
+            found[door.account] = (*found.get(door.account, ()), door)
+    return found
+
+
+def _named(closed: Sequence[ClosedDoor]) -> str:
+    """A name that changes when what is closed does, or why, or until when."""
+    whole = [(one.name, one.cause, one.until, one.by, one.reason) for one in closed]
+    return blake2s(repr(whole).encode(), digest_size=8).hexdigest()
 
 
 def _board(name: str) -> Board:

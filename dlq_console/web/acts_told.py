@@ -50,6 +50,8 @@ _ACTS: dict[str, LazyString] = {
     "delete_view": lazy_gettext("view deleted"),
     "export": lazy_gettext("export"),
     "decide_node": lazy_gettext("decision about a call"),
+    "resume_item": lazy_gettext("parked item tried again"),
+    "discard_item": lazy_gettext("parked item discarded"),
     "supersede": lazy_gettext("replaced by a newer event"),
     "refresh": lazy_gettext("payload rebuilt"),
     "bulk_start": lazy_gettext("bulk run started"),
@@ -133,6 +135,8 @@ class Told:
     more_address: str
     #: What became different, in one sentence, where before and after say nothing to a person.
     change: str
+    #: Where that is told in full.
+    change_address: str
     before: str
     after: str
     filter: str
@@ -153,6 +157,7 @@ def told(entry: AuditEntry, runs: Mapping[int, str]) -> Told:
         more=_more(entry),
         more_address=_more_address(entry),
         change=_change(entry),
+        change_address=correction_address(entry),
         before=_value(entry.action, entry.before),
         after=_value(entry.action, entry.after),
         filter=_filter_in_words(entry.filter or ""),
@@ -163,6 +168,19 @@ def told(entry: AuditEntry, runs: Mapping[int, str]) -> Told:
 def _change(entry: AuditEntry) -> str:
     """What became different, where a sentence says it better than before and after."""
     return gettext("payload changed") if entry.action == Action.EDIT else _stop_told(entry.after)
+
+
+def correction_address(entry: AuditEntry) -> str:
+    """Where the page of an event tells what an edit changed, unfolded; empty for any other act."""
+    if not _names_other_event(entry):
+        return ""
+    other = entry.subject
+    return url_for("events.show", event_id=entry.event_id, correction=other, _anchor=f"correction-{other}")
+
+
+def _names_other_event(entry: AuditEntry) -> bool:
+    """Whether it is an edit, which names the event on its other side."""
+    return entry.action == Action.EDIT and entry.event_id is not None and (entry.subject or "").isdecimal()
 
 
 def _stop_told(after: str | None) -> str:
@@ -276,9 +294,7 @@ def _filter_in_words(query: str) -> str:
 
 def _more_address(entry: AuditEntry) -> str:
     """The page of the other event of an edit."""
-    other = entry.subject or ""
-    is_event = entry.action == Action.EDIT and entry.event_id is not None and other.isdecimal()
-    return url_for("events.show", event_id=int(other)) if is_event else ""
+    return url_for("events.show", event_id=int(entry.subject or "")) if _names_other_event(entry) else ""
 
 
 def _more(entry: AuditEntry) -> str:

@@ -106,7 +106,13 @@ def notice_row(one: Notice, seen: Told) -> NoticeRow:
     if when is not None:
         over = seen.rules.over_of(one.rule)
         sentence = alert_words.sentence(
-            when, one.subject, one.value or 0, one.found, get_translations(), over=over
+            when,
+            one.subject,
+            one.value or 0,
+            one.found,
+            get_translations(),
+            over=over,
+            ended=one.closed_at is not None,
         )
         address = alert_words.link(when, one.subject, one.found)
     ended = one.closed_at

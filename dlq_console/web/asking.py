@@ -34,10 +34,6 @@ _TIMES = ("from", "to", "at")
 Parameters = MultiDict[str, str]
 
 
-class HalfAsked(FilterError):
-    """A field of the payload without its value, or a value without its field: left out, more would match than is meant."""
-
-
 def asked(
     parameters: MultiDict[str, str] | None = None, *, beside: AbstractSet[str] = frozenset()
 ) -> EventFilter:
@@ -72,7 +68,8 @@ def _view(number: str) -> View:
     try:
         return views.get(store(), int(number) if _NUMBER.fullmatch(number) else 0, person())
     except ViewNotFound:
-        raise FilterError("view: there is no such view, or it is not yours; leave it out.") from None
+        message = "view: there is no such view, or it is not yours; leave it out."
+        raise FilterError(message, name="view", cause="view") from None
 
 
 def _as_the_api_has_them(given: MultiDict[str, str]) -> Parameters:
@@ -81,7 +78,9 @@ def _as_the_api_has_them(given: MultiDict[str, str]) -> Parameters:
         parameters.setlist(name, [_with_zone(value) for value in parameters.getlist(name)])
     path, value = parameters.pop(PATH_FIELD, "").strip(), parameters.pop(VALUE_FIELD, "")
     if bool(path) != bool(value):
-        raise HalfAsked("payload: a field and its value belong together; fill in both, or neither.")
+        # Left out, more would match than is meant.
+        message = "payload: a field and its value belong together; fill in both, or neither."
+        raise FilterError(message, name=PATH_FIELD if value else VALUE_FIELD, cause="half")
     if path:
         parameters[f"{PAYLOAD}{path}"] = value
     return parameters

@@ -6,20 +6,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from flask import Blueprint, Response, render_template, request, url_for
+from flask import Blueprint, Response, make_response, render_template, request, url_for
 from flask_babel import gettext, lazy_gettext
 from flask_babel.speaklater import LazyString
+from werkzeug.wrappers import Response as AnyResponse
 
 from dlq_console.hub import export
 from dlq_console.store.events import AuditEntry
-from dlq_console.store.filters import EventFilter, FilterError, refuse_unknown
+from dlq_console.store.filters import FilterError, read_text, refuse_unknown
 from dlq_console.store.people import Permission, Person
 from dlq_console.store.queries import Page
 from dlq_console.store.queries.acts import PAGE, ActFilter, actions, acts, read_event_id
-from dlq_console.web import downloads
+from dlq_console.web import downloads, refused_filter
 from dlq_console.web.acts_told import KNOWN_ACTS, Told, act_word, for_file, origin_in_words, told
 from dlq_console.web.auth import demand, require_person
 from dlq_console.web.bulk_sight import addresses
+from dlq_console.web.filter_words import OF_AUDIT
 from dlq_console.web.hub import store
 from dlq_console.web.lists import with_query
 from dlq_console.web.moments import field_value, read_moment
@@ -69,11 +71,22 @@ class AuditView:
 
 
 @audit.get("/audit")
-def index() -> str:
+def index() -> AnyResponse:
     """One page of the audit."""
     who = demand(Permission.AUDIT)
-    flt = read_filter(request.args)
-    page = acts(store(), flt, cursor=request.args.get("cursor", ""), accounts=who.accounts, asking=who.name)
+    try:
+        flt = read_filter(request.args)
+        page = acts(
+            store(), flt, cursor=request.args.get("cursor", ""), accounts=who.accounts, asking=who.name
+        )
+    except FilterError as error:
+        rest = refused_filter.rest_of(error, read_filter, OF_AUDIT)
+        return make_response(_page(who, rest, Page(), answer=refused_filter.answer()), 400)
+    return make_response(_page(who, flt, page))
+
+
+def _page(who: Person, flt: ActFilter, page: Page[AuditEntry], *, answer: str = "") -> str:
+    """Some acts, below the form of their filter and the sentence that answers it."""
     asked = _asked(flt)
     address = url_for("audit.index")
     runs = addresses(entry.bulk_id for entry in page.items)
@@ -90,7 +103,7 @@ def index() -> str:
         from_value=field_value(flt.from_),
         to_value=field_value(flt.to),
     )
-    return render_template("audit/audit.html", audit=view, answer=_answer(view))
+    return render_template("audit/audit.html", audit=view, answer=answer or _answer(view))
 
 
 def _offered(who: Person) -> Iterable[str]:
@@ -129,30 +142,27 @@ def read_filter(values: Mapping[str, str]) -> ActFilter:
         FilterError: a value means nothing, or a parameter does.
     """
     refuse_unknown(values, _PARAMETERS, beside={"cursor"}, fields=False)
-    # Read like everywhere, with the same refusals.
-    texts = EventFilter.parse(
-        {
-            "account": values.get("account", ""),
-            "assignee": values.get("actor", ""),
-            "entity": values.get("action", ""),
-        }
-    )
     return ActFilter(
-        actor=texts.assignee,
-        action=texts.entity,
+        actor=_text(values, "actor"),
+        action=_text(values, "action"),
         event_id=read_event_id(values.get("event", "").strip()),
-        account=texts.account[0] if texts.account else "",
+        account=_text(values, "account"),
         from_=_moment(values, "from"),
         to=_moment(values, "to"),
         people=values.get("people") == "1",
     )
 
 
+def _text(values: Mapping[str, str], name: str) -> str:
+    return read_text({name: values.get(name, "")}, name)
+
+
 def _moment(values: Mapping[str, str], name: str) -> datetime | None:
     try:
         return read_moment(values.get(name, ""))
     except (ValueError, OverflowError) as error:
-        raise FilterError(f"{name}: it is no time; write one such as 2026-03-01T08:00.") from error
+        message = f"{name}: it is no time; write one such as 2026-03-01T08:00."
+        raise FilterError(message, name=name, cause="time") from error
 
 
 def _asked(flt: ActFilter) -> list[tuple[str, str]]:

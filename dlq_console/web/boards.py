@@ -40,6 +40,8 @@ class Board:
         step: seconds of a point.
         zone: in which times are shown.
         happened: spans and marks, of one account only.
+        as_of: up to when everything is counted; empty where nobody has ever counted.
+        is_stale: whether that is too long ago to be shown as current.
     """
 
     charts: tuple[ChartView, ...]
@@ -49,6 +51,8 @@ class Board:
     step: int
     zone: str
     happened: Happened
+    as_of: str
+    is_stale: bool
 
 
 def account_board(what: Asked) -> Board:
@@ -87,7 +91,14 @@ def board(
         step=what.range.step,
         zone=display.current().zone.key,
         happened=happened_to(what, shown),
+        as_of=counted_until(shown),
+        is_stale=shown.is_stale,
     )
+
+
+def counted_until(shown: Series) -> str:
+    """Up to when everything is counted, as people read it; empty where nobody has ever counted."""
+    return display.current().to_the_second(shown.as_of) if shown.as_of else ""
 
 
 def happened_to(what: Asked, shown: Series) -> Happened:

@@ -11,7 +11,7 @@ from dlq_console.store import desk, people, queries
 from dlq_console.store.canonical import decode_payload
 from dlq_console.store.desk import GroupMarks
 from dlq_console.store.events import Event
-from dlq_console.store.queries import LastSuccess, Neighbours
+from dlq_console.store.queries import Correction, LastSuccess, Neighbours
 from dlq_console.web import display, formats, history
 from dlq_console.web.auth import person
 from dlq_console.web.beside import field_labels
@@ -23,6 +23,8 @@ from dlq_console.web.payload import read, readable, short_json
 
 #: Bytes of a page for the answer of the ERP.
 RESULT_SPACE = 3_000
+#: The same for what is different from other payloads, all of them together.
+DIFFERENT_SPACE = 6_000
 #: As W3C Trace Context writes it: version, trace, span, flags.
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 _KILO = 1000
@@ -36,12 +38,27 @@ class Comparison:
     differences: Differences | None
 
 
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """One side of an edit as the page of the other shows it.
+
+    `other` is the event, `is_older` whether this one took its place; `differences` from the older to the newer, None where
+    they are too large to tell.
+    """
+
+    other: int
+    is_older: bool
+    differences: Differences | None
+
+
 def carried(event: Event) -> dict[str, Any]:
     """Everything that the page of an event shows besides its state, its history and what can be done."""
     spell = display.current().decimal
     payload = event.exact_payload
     reading = read(payload, spell, labels=field_labels(event.kind))
     waiters = _waiters(event)
+    corrections, sent = queries.corrections(store(), event), queries.last_success(store(), event)
+    size = DIFFERENT_SPACE // max(len(corrections) + (sent is not None), 1)
     return {
         "payload": reading.node,
         "hidden": reading.hidden,
@@ -52,7 +69,8 @@ def carried(event: Event) -> dict[str, Any]:
         "duplicates": history.duplicates(event),
         "others": _without(queries.same_entity(store(), event), waiters),
         "waiters": waiters,
-        "comparison": _comparison(event, payload),
+        "comparison": _comparison(event, payload, sent, size) if sent else None,
+        "corrections": [_corrected(event, payload, one, size) for one in corrections],
         "desk": event_desk(event),
         "playbook": _playbook(event),
         "erp_address": _erp_address(event, payload),
@@ -91,16 +109,26 @@ def _without(found: Neighbours, named: Neighbours) -> Neighbours:
     return replace(found, items=tuple(one for one in found.items if one.id not in known))
 
 
-def _comparison(event: Event, payload: Any) -> Comparison | None:
-    sent = queries.last_success(store(), event)
-    if sent is None:
+def _comparison(event: Event, payload: Any, sent: LastSuccess, size: int) -> Comparison:
+    return Comparison(sent, _different(event, sent.payload_json, payload, size))
+
+
+def _corrected(event: Event, payload: Any, correction: Correction, size: int) -> Corrected:
+    is_older = correction.id == event.parent_id
+    found = _different(event, correction.payload_json, payload, size, from_this=not is_older)
+    return Corrected(correction.id, is_older, found)
+
+
+def _different(
+    event: Event, other_json: str | None, payload: Any, size: int, *, from_this: bool = False
+) -> Differences | None:
+    """What became different from another payload to that of `event`, or `from_this` to the other; in `size` bytes."""
+    if other_json is None or len(event.payload_json) > queries.LONGEST_PAYLOAD:
         return None
-    if sent.payload_json is None or len(event.payload_json) > queries.LONGEST_PAYLOAD:
-        return Comparison(sent, None)
-    before = decode_payload(sent.payload_json, exact=True)
-    return Comparison(
-        sent, differences(before, payload, display.current().decimal, labels=field_labels(event.kind))
-    )
+    other = decode_payload(other_json, exact=True)
+    before, after = (payload, other) if from_this else (other, payload)
+    spell, labels = display.current().decimal, field_labels(event.kind)
+    return differences(before, after, spell, labels=labels, size=size)
 
 
 def _playbook(event: Event) -> GroupMarks | None:

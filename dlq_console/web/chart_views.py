@@ -73,7 +73,7 @@ def chart_view(subject: Subject, series: Series) -> ChartView:
         name=subject.name,
         title=_title(subject, series),
         unit=subject.unit,
-        caption=_caption(subject, series),
+        caption=caption(subject, series),
         legend=tuple(_legend(subject, columns)),
         rows=tuple(_rows(subject, series, columns, per_row)),
         row_span=display.current().span(per_row * series.range.step),
@@ -119,7 +119,8 @@ def last_of(column: Sequence[float | None]) -> float | None:
     return next((number for number in reversed(column) if number is not None), None)
 
 
-def _caption(subject: Subject, series: Series) -> str:
+def caption(subject: Subject, series: Series) -> str:
+    """One sentence: now, smallest, largest and when."""
     line: Line = subject.lines[subject.told]
     known = [
         (number, at)

@@ -24,9 +24,10 @@ from dlq_console.web.api import problems
 from dlq_console.web.api.access import require_token
 from dlq_console.web.api.representation import to_text
 from dlq_console.web.auth import load_person, person, require_person
-from dlq_console.web.boards import board, happened_to
+from dlq_console.web.boards import board, counted_until, happened_to
 from dlq_console.web.chart_asking import USUAL, ChartError, asked, since
 from dlq_console.web.chart_subjects import Line, Subject, Unit, subjects
+from dlq_console.web.chart_views import caption
 from dlq_console.web.health_seen import seen as health_seen
 from dlq_console.web.hub import store
 from dlq_console.web.lag_figures import every_lag
@@ -181,6 +182,13 @@ def _document(shown: Series, what: Asked, first: float) -> dict[str, Any]:
             for one in told.spans
         ],
         "marks": [{"at": _unix(one.at), "word": one.word} for one in told.marks],
+        "as_of": _unix(shown.as_of),
+        "stale": shown.is_stale,
+        "said": {
+            "as_of": counted_until(shown),
+            # Whoever has no numbers yet has the captions of this moment from the page.
+            "captions": {one.name: caption(one, shown) for one in subjects(what.kind)} if first else {},
+        },
     }
 
 

@@ -31,7 +31,7 @@ _NAMES: dict[str, LazyString] = {
     "status": lazy_gettext("State"),
     "entity": lazy_gettext("Number"),
     "q": lazy_gettext("Error"),
-    "since": lazy_gettext("Since"),
+    "since": lazy_gettext("When"),
     "from": lazy_gettext("From"),
     "to": lazy_gettext("Until"),
     "assignee": lazy_gettext("Assigned to"),
@@ -93,6 +93,8 @@ def _value(flt: EventFilter, name: str, value: str) -> str:
             return shown.status(value).word
         case "class":
             return words.class_word(value)
+        case "since":
+            return words.last(flt.since_seconds or 0)
         case "assignee" if value == NOBODY:
             return gettext("nobody")
         case "snoozed":

@@ -10,7 +10,7 @@ from flask_babel import gettext, lazy_gettext, ngettext
 from flask_babel.speaklater import LazyString
 
 from dlq_console.web import display
-from dlq_console.web.words import Look
+from dlq_console.web.words import Look, last
 
 _LOOKS: dict[str, tuple[str, str, LazyString]] = {
     "open": ("square", "fail", lazy_gettext("circuit open (blocking calls)")),
@@ -139,4 +139,6 @@ def span_of(calls: int | None, seconds: float | None) -> str:
     """How long a window is."""
     if calls is not None:
         return ngettext("last %(num)d call", "last %(num)d calls", calls)
+    if seconds and seconds == int(seconds):
+        return last(int(seconds))
     return gettext("last %(span)s", span=display.current().span(seconds or 0))

@@ -8,11 +8,14 @@ from typing import Any, Literal
 
 from dlq_console.redact import MASK, Path, inside
 from dlq_console.web.payload import Plain, Spell, label, plain
+from dlq_console.web.space import Space, weight
 
 #: Values of one payload that are compared; of more than that nothing is said.
 MOST_VALUES = 10_000
 #: Differences that are shown, and characters of each value.
 SHOWN, LONGEST = 20, 80
+#: Bytes of markup around one of them.
+_AROUND = 160
 
 #: From the outside inwards: names of fields, numbers of items.
 Place = tuple[str | int, ...]
@@ -41,11 +44,17 @@ class TooLarge(Exception):
 
 
 def differences(
-    before: Any, after: Any, spell: Spell = str, *, labels: Mapping[str, str] | None = None
+    before: Any,
+    after: Any,
+    spell: Spell = str,
+    *,
+    labels: Mapping[str, str] | None = None,
+    size: int | None = None,
 ) -> Differences | None:
     """What became different from one payload to another; None where they are too large to be compared.
 
-    A masked field that changed is named, its values stay masked. `labels`, path -> label, are what the kind calls them.
+    A masked field that changed is named, its values stay masked. `labels`, path -> label, are what the kind calls them. `size` are
+    the bytes of the page that they may fill; as much as SHOWN of them take if left out.
     """
     try:
         old, new = _values(before), _values(after)
@@ -56,11 +65,19 @@ def differences(
     places = [
         place for place in dict.fromkeys([*old, *new]) if not _same(old, new, place) and place not in holding
     ]
-    shown = (
+    shown = [
         _called(_difference(place, old, new, before, after, spell), place, labels or {})
         for place in places[:SHOWN]
-    )
-    return Differences(tuple(shown), max(len(places) - SHOWN, 0))
+    ]
+    if size is not None:
+        space = Space(size)
+        shown = [one for one in shown if space.fill(_weight(one))]
+    return Differences(tuple(shown), len(places) - len(shown))
+
+
+def _weight(found: Difference) -> int:
+    values = (one.text for one in (found.before, found.after) if one)
+    return _AROUND + sum(map(weight, (found.field, *values)))
 
 
 def _values(payload: Any) -> dict[Place, Any]:

@@ -95,8 +95,15 @@ class Display:
 
     def as_of(self) -> str:
         """The moment of the page, with its zone."""
-        local = self.now.astimezone(self.zone)
-        return f"{formats.clock_time(local)} {formats.zone_label(local)}"
+        return self.to_the_second(self.now)
+
+    def to_the_second(self, moment: datetime) -> str:
+        """A moment of today as `14:05:12 -03`; of another day with its day before that."""
+        local = moment.astimezone(self.zone)
+        clock = f"{formats.clock_time(local)} {formats.zone_label(local)}"
+        if local.date() == self.today:
+            return clock
+        return f"{formats.short_date(self.locale, local.date())} {clock}"
 
     def ago(self, moment: datetime) -> str:
         """How far away a moment is: "3 min ago", "in 2 h"."""

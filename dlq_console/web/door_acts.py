@@ -15,7 +15,7 @@ from dlq_console.hub.doors import account_name, circuit_scope
 from dlq_console.hub.services import service_of
 from dlq_console.store import queries
 from dlq_console.store.people import Permission, Person
-from dlq_console.web import display, errors, looks
+from dlq_console.web import display, errors, looks, pulse
 from dlq_console.web.auth import demand, require_person
 from dlq_console.web.breaker import HOLDS
 from dlq_console.web.doors import PAUSES
@@ -115,6 +115,7 @@ def _answer(news: str, account: str | None = None) -> AnyResponse:
         account: whose door it was; its own page asks by `page=health`.
     """
     looks.forget()
+    pulse.acted()
     if request.form.get("page") == "breaker":
         return redirect(url_for("health.breaker", name=request.form.get("name", "")), 303)
     if account and request.form.get("page") == "health":

@@ -8,6 +8,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from flask_babel import gettext
 
+from dlq_console.hub.shown_names import hub_name
 from dlq_console.store import people, queries
 from dlq_console.store.events import EventSummary
 from dlq_console.store.people import Permission, Person
@@ -32,9 +33,10 @@ PAUSES = (0, 15, 60, 240, 1440)
 
 @dataclass(frozen=True, slots=True)
 class DoorRow:
-    """One closed door as a row: by what, until when, in whose words, and what the person may do."""
+    """One closed door as a row: by what, until when, in whose words, and what the person may do, under which name."""
 
     door: ClosedDoor
+    circuit: str
     cause: str
     until: str
     by: str
@@ -51,6 +53,7 @@ def rows(closed: Sequence[ClosedDoor], asking: Person) -> list[DoorRow]:
     return [
         DoorRow(
             door,
+            hub_name(door.name),
             words.cause_word(door.cause),
             _until(door),
             "" if door.cause == "auth" else door.by or "",

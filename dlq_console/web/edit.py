@@ -29,13 +29,21 @@ from dlq_console.web.payload import raw_json
 from dlq_console.web.succession import Succession, succession
 from dlq_console.web.visible import escaped
 
-#: Characters of a payload that is offered as a text; a form escapes it, so it travels in up to three times as many.
-MOST_TYPED = 120_000
+#: Characters of a payload that is offered as a text. What somebody has typed is given back however long it is.
+MOST_OFFERED = 120_000
+#: Bytes that the form takes, more than other forms: a text that is too large for the store is to be told so and given back.
+MOST_SENT = 4 * 1024 * 1024
 #: Lines of the field: those of the text and some to write in, within bounds.
 SPARE_LINES, FEWEST_LINES, MOST_LINES = 3, 8, 28
 
 edit = Blueprint("edit", __name__)
 edit.before_request(require_person)
+
+
+@edit.url_value_preprocessor
+def _take_large_texts(_endpoint: str | None, _values: dict[str, Any] | None) -> None:
+    """Before anything looks into the form, as the check of its token does."""
+    request.max_content_length = request.max_form_memory_size = MOST_SENT
 
 
 @edit.get(f"/events/<{EVENT_ID}>/edit")
@@ -51,7 +59,8 @@ def write(event_id: int) -> AnyResponse:
             address = url_for("events.show", event_id=event.superseded_by)
             problem = replace(problem, link=errors.Link(address, _in_its_place()))
         return errors.answer(problem)
-    return _page(event, escaped(raw_json(event.exact_payload)))
+    text = escaped(raw_json(event.exact_payload))
+    return _page(event, text, too_large=len(text) > MOST_OFFERED)
 
 
 @edit.post(f"/events/<{EVENT_ID}>/edit")
@@ -111,11 +120,12 @@ def _page(
     detail: str = "",
     other: int | None = None,
     other_words: str = "",
+    too_large: bool = False,
 ) -> AnyResponse:
     """The form with the text; with `edited` what it changes, and the button that saves it.
 
     `problem` is a sentence in the person's language, `detail` one of the store, `other` the event that is in the way,
-    `other_words` the link to it.
+    `other_words` the link to it; with `too_large` the page names the command line in place of the form.
     """
     shown: dict[str, Any] = {"problem": problem, "detail": detail, "other": other, "other_words": other_words}
     shown["hides"] = MASK in raw_json(event.exact_payload)
@@ -130,7 +140,7 @@ def _page(
         text=text,
         checked=edited is not None,
         rows=min(max(text.count("\n") + SPARE_LINES, FEWEST_LINES), MOST_LINES),
-        too_large=len(text) > MOST_TYPED,
+        too_large=too_large,
         note=request.form.get("note", ""),
         epoch=request.form.get("seen") or event.lease_epoch,
         succession=succession(event),

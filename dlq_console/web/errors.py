@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from dataclasses import dataclass, replace
 
@@ -16,9 +17,10 @@ from werkzeug.wrappers import Response as AnyResponse
 from dlq_console.errors import ActionNotAllowed, EventNotFound, PayloadRefused, StoreUnavailable
 from dlq_console.store.filters import PARAMETERS, PAYLOAD, EventFilter, FilterError
 from dlq_console.store.people import PeopleError
-from dlq_console.web import outages, refused_words
-from dlq_console.web.asking import DEAD_LETTERS, HalfAsked
+from dlq_console.web import filter_words, outages, refused_filter, refused_words
+from dlq_console.web.asking import DEAD_LETTERS
 from dlq_console.web.auth import load_person
+from dlq_console.web.filter_words import OF_AUDIT, OF_LISTS
 from dlq_console.web.lists import page_address
 from dlq_console.web.returning import safe_next, split
 from dlq_console.web.surroundings import PAGES
@@ -194,7 +196,18 @@ def _http_error(error: HTTPException) -> AnyResponse:
         return answer(_failure(error))
     if status == 401:
         return answer(_session_ended())
+    if status == 413:
+        return answer(_too_large())
     return answer(problem(status))
+
+
+def _too_large() -> Problem:
+    """Too large even to be read and given back."""
+    if request.max_content_length in (None, current_app.config["MAX_CONTENT_LENGTH"]):
+        return problem(413)
+    limit = (request.max_content_length or 0) // 2**20
+    sentence = gettext("This form takes at most %(limit)s MiB; nothing was changed.", limit=limit)
+    return replace(problem(413, sentence=sentence), link=_back())
 
 
 def _form_token_wrong(_error: CSRFError) -> AnyResponse:
@@ -215,17 +228,16 @@ def _form_token_wrong(_error: CSRFError) -> AnyResponse:
 
 
 def _filter_wrong(error: FilterError) -> AnyResponse:
-    """The address names a filter that means nothing; the list itself is one click away."""
+    """The address names a filter that means nothing; the list itself is one click away, and the form keeps what it has."""
     link = Link(url_for(_list_behind_filter()), gettext("Clear the filter"))
-    sentence = ""
-    if error.unknown:
-        sentence = gettext(
-            "There is no filter “%(name)s”. Nothing was done or shown, because without it more would match than was asked for.",
-            name=error.unknown,
-        )
-    elif isinstance(error, HalfAsked):
-        sentence = gettext("A field of the payload and its value belong together: fill in both, or neither.")
-    return answer(replace(problem(400, sentence=sentence, detail=error.message), link=link))
+    field = refused_filter.field_of(error)
+    labels = OF_AUDIT if request.blueprint == "audit" else OF_LISTS
+    sentence = filter_words.sentence(error, labels, field=field)
+    told = problem(400, sentence=sentence, detail="" if sentence else error.message)
+    response = answer(replace(told, link=link))
+    if "HX-Request" in request.headers and sentence:
+        response.headers["HX-Trigger"] = json.dumps({"notTaken": field})
+    return response
 
 
 def _list_behind_filter() -> str:

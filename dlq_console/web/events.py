@@ -24,12 +24,12 @@ from dlq_console.web.carried import carried
 from dlq_console.web.doors import resumes
 from dlq_console.web.follow import follow, outcome
 from dlq_console.web.hub import hub, store
-from dlq_console.web.later import NotAhead, seconds_until_sent
+from dlq_console.web.later import NotAhead, when_sent
 from dlq_console.web.offers import offers
 from dlq_console.web.repeats import is_repeat
 from dlq_console.web.rows import followed_row
 from dlq_console.web.shortening import shortened
-from dlq_console.web.succession import Succession, succession
+from dlq_console.web.succession import NOTHING_NEWER, Succession, succession
 from dlq_console.web.things import headline, thing
 from dlq_console.web.told import last_words, told
 from dlq_console.web.waiting import reason_shown, spoken_by, waiting
@@ -135,7 +135,8 @@ def act(action: Action, event_id: int) -> AnyResponse:
 
 def _reprocess(event_id: int, **who_and_why: Any) -> Event:
     knows = request.form.get("even_if_newer") == "1"
-    return hub().reprocess(event_id, after=seconds_until_sent(), even_if_newer=knows, **who_and_why)
+    when = when_sent()
+    return hub().reprocess(event_id, after=when.after, at=when.at, even_if_newer=knows, **who_and_why)
 
 
 def seen() -> int | None:
@@ -154,18 +155,18 @@ def _number(field: str) -> int | None:
 
 def refuse(event: Event, refused: ActionNotAllowed | EventNotFound) -> AnyResponse:
     """Say what stands in the way: somebody who was faster, or a newer event; and show the event as it is now."""
-    newer = succession(event) if getattr(refused, "newer", None) is not None else Succession()
+    newer = succession(event) if getattr(refused, "newer", None) is not None else NOTHING_NEWER
     shown = errors.problem(409, sentence=why_refused(event, refused, newer))
     text = gettext("Open the newer event") if newer.newer else thing(event)
     link = errors.Link(url_for("events.show", event_id=newer.newer or event.id), text)
     refusal = replace(shown, link=link, kept=request.form.get("note", ""))
-    return errors.answer(refusal, more=_truth(event) if "HX-Request" in request.headers else "")
+    return errors.answer(refusal, more=_truth(event, newer) if "HX-Request" in request.headers else "")
 
 
-def _truth(event: Event) -> str:
+def _truth(event: Event, newer: Succession) -> str:
     """The event as it is, for its place on a page that is not the target of the answer."""
     if request.form.get("view") == "row":
-        return _row(event, elsewhere=True)
+        return _row(event, newer, elsewhere=True)
     return render_template("event/_fragment.html", elsewhere=True, in_fragment=True, **_parts(event))
 
 
@@ -266,8 +267,8 @@ def _lane_in_the_way(event: EventSummary) -> queries.Lane | None:
     return lane if waits and lane.head is not None else None
 
 
-def _row(event: EventSummary, *, elsewhere: bool = False) -> str:
-    return render_template("shared/_row.html", row=followed_row(event, person()), elsewhere=elsewhere)
+def _row(event: EventSummary, newer: Succession = NOTHING_NEWER, *, elsewhere: bool = False) -> str:
+    return render_template("shared/_row.html", row=followed_row(event, person(), newer), elsewhere=elsewhere)
 
 
 def _announcing(page: str, event: EventSummary) -> AnyResponse:

@@ -239,11 +239,6 @@ WORDS: dict[str, Words] = {
         ),
         N_("Enqueue a reference and let the handler look the secret up; list further names in DLQ_REDACT."),
     ),
-    "embed_no_origin": Words(
-        N_("The status frame %(name)s may be shown on no page."),
-        N_("Whoever opens it sees nothing."),
-        N_("Revoke it, or add one with an origin."),
-    ),
     "embed_expired": Words(
         N_("The time of the status frame %(name)s is over."),
         N_("The page that shows it has an empty place."),

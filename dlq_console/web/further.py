@@ -6,13 +6,14 @@ from typing import Any
 
 from flask_babel import gettext
 
-from dlq_console.store.filters import NOBODY, PAYLOAD, VERDICTS, EventFilter
+from dlq_console.store.filters import NOBODY, PAYLOAD, VERDICTS, EventFilter, seconds_of
 from dlq_console.web import words
-from dlq_console.web.asking import DEAD_LETTERS, local_time
+from dlq_console.web.asking import DEAD_LETTERS, PATH_FIELD, VALUE_FIELD, local_time
 from dlq_console.web.auth import person
 from dlq_console.web.beside import Column
 from dlq_console.web.hub import hub
 from dlq_console.web.lists import Choices
+from dlq_console.web.refused_filter import wrong_field
 
 #: Parameters that always have a field there.
 NAMES = frozenset({"class", "assignee", "attempts", "since", "from", "to", "snoozed"})
@@ -32,6 +33,7 @@ def fields(page: str, flt: EventFilter, columns: tuple[Column, ...]) -> dict[str
         columns: fields of the payload that the kind of the list names.
     """
     asked_for = dict(flt.payload)
+    paths = [f"{PAYLOAD}{column.path}" for column in columns]
     return {
         "classes": [(name, words.class_word(name)) for name in VERDICTS],
         "assignees": _assignees(flt.assignee),
@@ -41,10 +43,12 @@ def fields(page: str, flt: EventFilter, columns: tuple[Column, ...]) -> dict[str
         "from": local_time(flt.from_),
         "to": local_time(flt.to),
         "columns": [
-            (f"{PAYLOAD}{column.path}", column.label, asked_for.get(column.path, "")) for column in columns
+            (path, column.label, asked_for.get(column.path, ""))
+            for path, column in zip(paths, columns, strict=True)
         ],
         "known": _known(columns),
         "number": sum(_is_here(name) for name, _ in flt.query()),
+        "is_wrong": any(map(wrong_field, [*NAMES, "tag", PATH_FIELD, VALUE_FIELD, *paths])),
     }
 
 
@@ -70,16 +74,7 @@ def _assignees(chosen: str) -> Choices:
 
 def _spans(chosen: str) -> Choices:
     spans = [*_SPANS, *([chosen] if chosen and chosen not in _SPANS else [])]
-    return [("", gettext("Any time")), *((span, _last(span)) for span in spans)]
-
-
-def _last(span: str) -> str:
-    match span:
-        case "1h":
-            return gettext("the last hour")
-        case "1d":
-            return gettext("the last day")
-    return gettext("the last %(span)s", span=span)
+    return [("", gettext("Any time")), *((span, words.last(seconds_of(span))) for span in spans)]
 
 
 def _snoozed(page: str) -> Choices:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from flask import Blueprint, abort, redirect, render_template, request, url_for
+from flask import Blueprint, abort, make_response, redirect, render_template, request, url_for
 from flask_babel import gettext, ngettext
 from markupsafe import Markup
 from werkzeug.wrappers import Response as AnyResponse
@@ -16,7 +16,7 @@ from dlq_console.store.filters import EventFilter, FilterError
 from dlq_console.store.people import Permission
 from dlq_console.store.queries import Count, Group, Groups, Page
 from dlq_console.store.states import Status
-from dlq_console.web import answers, display
+from dlq_console.web import answers, display, refused_filter
 from dlq_console.web.asking import DEAD_LETTERS, asked, for_page
 from dlq_console.web.auth import person, require_person
 from dlq_console.web.counting import is_stale
@@ -51,16 +51,26 @@ class Line:
 @groups.get("/groups")
 def index() -> str | AnyResponse:
     """Every cause that has dead letters."""
-    flt, skip = asked(), _skipped()
+    try:
+        flt, skip = asked(), _skipped()
+    except FilterError as error:
+        rest = refused_filter.rest_of(error, asked)
+        return make_response(_page(rest, 0, Groups(), answer=refused_filter.answer()), 400)
     found = queries.groups(store(), flt, accounts=person().accounts, limit=PAGE_SIZE, skip=skip)
     address = url_for("groups.index")
     if skip and not found.items:
         return redirect(page_address(address, flt, ""), 303)
+    return _page(flt, skip, found)
+
+
+def _page(flt: EventFilter, skip: int, found: Groups, *, answer: str = "") -> str:
+    """Some causes, below the form of their filter and the sentence that answers it."""
+    address = url_for("groups.index")
     return render_template(
         "groups/groups.html",
         found=found,
         lines=_lines(found, flt),
-        answer=_answer(found, flt, skip),
+        answer=answer or _answer(found, flt, skip),
         as_of=_as_of(found),
         unclear=not found.items and _may_be_uncounted(),
         address_of=_dead_letters,
@@ -112,7 +122,8 @@ def _skipped() -> int:
     """
     place = request.args.get("cursor", "") or "0"
     if not _PLACE.fullmatch(place):
-        raise FilterError("cursor: this is no place of the list of groups.")
+        message = "cursor: this is no place of the list of groups."
+        raise FilterError(message, name="cursor", cause="cursor")
     return int(place)
 
 

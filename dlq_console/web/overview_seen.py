@@ -61,7 +61,7 @@ def later_heading() -> str:
 def _known() -> list[AccountFigures] | None:
     """The accounts as they were read last; None where that is not how they stand now."""
     try:
-        seen = look(store()).only(person().accounts)
+        seen = pulse.known_now()
     except StoreUnavailable:
         return None
     if seen.is_doubtful or any(one.why is Why.NOT_SEEN for one in seen.health.accounts):

@@ -11,10 +11,8 @@ from dlq_console.errors import StoreUnavailable
 from dlq_console.health.values import Word
 from dlq_console.store import people
 from dlq_console.store.people import Permission
-from dlq_console.web import health_words
+from dlq_console.web import health_words, pulse
 from dlq_console.web.auth import person
-from dlq_console.web.health_seen import look
-from dlq_console.web.hub import store
 from dlq_console.web.words import Look
 
 #: Where the list of dead letters is, whose number stands beside it.
@@ -80,7 +78,7 @@ def health_places() -> list[Place]:
 def health_look() -> Look | None:
     """How the worst account stands that this person may see; None where there is none, or nobody knows."""
     try:
-        seen = look(store()).only(person().accounts)
+        seen = pulse.known_now()
     except StoreUnavailable:
         return None
     if seen.health.as_of is None:

@@ -11,6 +11,7 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from hashlib import blake2s
 from threading import Lock
 
@@ -18,10 +19,11 @@ from flask import Response, abort, g, request, session
 from markupsafe import Markup
 from werkzeug.wrappers import Response as AnyResponse
 
+from dlq_console.clock import utc_now
 from dlq_console.errors import StoreUnavailable
 from dlq_console.health.values import STALE_AFTER
 from dlq_console.store.people import Person
-from dlq_console.web import display, formats, watchers
+from dlq_console.web import display, watchers
 from dlq_console.web.auth import TOKEN, load_person, person, require_person
 from dlq_console.web.health_rows import moment_of
 from dlq_console.web.health_seen import Seen, look
@@ -35,6 +37,8 @@ TOLD_ANEW = 30
 MOST_KEPT = 64
 VARY = "Cookie, HX-Request, Accept-Language"
 
+#: When somebody acted last, in their session, and for how many seconds that matters: what is older is read again anyway.
+_ACTED, _ACTED_FOR = "acted_at", 5.0
 #: Another start of the program may render otherwise.
 _BORN = secrets.token_hex(4)
 _kept: OrderedDict[str, str] = OrderedDict()
@@ -70,14 +74,31 @@ def require_watcher() -> AnyResponse | None:
     return answer
 
 
+def known_now() -> Seen:
+    """The state as the asking person may see it, with what they have just done themselves."""
+    return look(store(), after=_acted_at()).only(person().accounts)
+
+
 def look_now() -> Seen:
     """The state as the asking person may see it; times of this request are told as of the database's clock."""
-    seen = look(store()).only(person().accounts)
+    seen = known_now()
     moment = moment_of(seen)
     if moment is not None:
         shown = display.current()
         g.display = replace(shown, now=moment, today=moment.astimezone(shown.zone).date())
     return seen
+
+
+def acted() -> None:
+    """Let the next pages of whoever has just acted show what came of it, whichever process answers."""
+    session[_ACTED] = utc_now().timestamp()
+
+
+def _acted_at() -> datetime | None:
+    moment = session.get(_ACTED)
+    if moment is None or not 0 <= utc_now().timestamp() - moment < _ACTED_FOR:
+        return None
+    return datetime.fromtimestamp(moment, UTC)
 
 
 def by_the_database() -> None:
@@ -93,36 +114,35 @@ def pulse(seen: Seen) -> Pulse:
     health, shown = seen.health, display.current()
     if health.as_of is None:
         return Pulse("", "")
-    local = health.as_of.astimezone(shown.zone)
-    clock = f"{formats.clock_time(local)} {formats.zone_label(local)}"
-    day = "" if local.date() == shown.today else f"{formats.short_date(shown.locale, local.date())} "
-    return Pulse(day + clock, f"{health.age:.1f}")
+    return Pulse(shown.to_the_second(health.as_of), f"{health.age:.1f}")
 
 
-def answer(seen: Seen, view: str, render: Callable[[], str]) -> AnyResponse:
+def answer(seen: Seen, view: str, render: Callable[[], str], *, along: str = "") -> AnyResponse:
     """The answer to a poll.
 
     Args:
         seen: what is shown.
         view: what of it: name and parameters.
         render: makes the fragment.
+        along: parts for elsewhere on the page, for whoever asks alone; sent until the page has taken them.
     """
     if "HX-Request" not in request.headers:
         # Opened by hand; there is a page for people.
         abort(404)
     name = _name(seen, view, person())
-    if request.if_none_match.contains(name):
+    if not along and request.if_none_match.contains(name):
         response = Response(status=304)
     else:
-        response = Response(_rendered(name, render))
-    response.set_etag(name)
+        response = Response(_rendered(name, render) + along)
+    # The page puts nothing in place whose name it has already.
+    response.set_etag(f"{name}-{secrets.token_hex(4)}" if along else name)
     return aged(response, pulse(seen))
 
 
 def just_now() -> Pulse:
     """Of a page that shows what was read within the last second."""
     shown = display.current()
-    return Pulse(shown.stamp(shown.now).short, "0.0")
+    return Pulse(shown.as_of(), "0.0")
 
 
 def just_read(html: str, told: Pulse | None = None) -> AnyResponse:

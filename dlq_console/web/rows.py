@@ -23,6 +23,7 @@ from dlq_console.web.display import Stamp
 from dlq_console.web.follow import Follow, follow, outcome
 from dlq_console.web.offers import may_cancel, sending
 from dlq_console.web.space import fairly, within
+from dlq_console.web.succession import NOTHING_NEWER, Succession
 from dlq_console.web.things import thing
 from dlq_console.web.waiting import waiting
 from dlq_console.web.words import Look
@@ -67,7 +68,7 @@ class Row(NamedTuple):
 
     `said` is what happened, `raw` the error as it was kept where that says more; `cells` are fields of the payload
     that have columns, `beside` is what else is known, whoever has it first, because it is cut at its end; `seen` is the epoch, for the guard of an act; `verb` is the act
-    that is offered. A row with `follow` looks at the truth until its event has ended.
+    that is offered; where it is `barred`, it was refused and would be again, and the page of the event tells why. A row with `follow` looks at the truth until its event has ended.
     """
 
     id: str
@@ -84,6 +85,7 @@ class Row(NamedTuple):
     stamp: Stamp
     attempts: str
     verb: str
+    barred: bool
     picks: bool
     follow: Follow | None
 
@@ -126,8 +128,8 @@ def list_rows(
     ]
 
 
-def followed_row(event: EventSummary, person: Person) -> Row:
-    """The row of an event that was acted upon, with what came of it in place of the error.
+def followed_row(event: EventSummary, person: Person, newer: Succession = NOTHING_NEWER) -> Row:
+    """The row of an event that was acted upon, with what came of it in place of the error; or that `newer` stands in its way.
 
     Its time is what the list shows in that column; while it is no dead letter, that of its last change.
     """
@@ -146,7 +148,13 @@ def followed_row(event: EventSummary, person: Person) -> Row:
         may=people.may(person, Action.REPROCESS),
         form=form,
         known=beside([event], [form.kind] if form.kind else []),
-        said=(_sent_later(event) if cancels else "") or outcome(event) or waiting(event),
+        said=(
+            " ".join(newer.sentences[:1])
+            or (_sent_later(event) if cancels else "")
+            or outcome(event)
+            or waiting(event)
+        ),
+        barred=newer.newer is not None and event.status == Status.DEAD,
         verb="cancel-send" if cancels else "",
         since=since,
         where=where,
@@ -171,6 +179,7 @@ def _row(
     known: Beside,
     said: str = "",
     verb: str = "",
+    barred: bool = False,
     since: datetime | None = None,
     where: Follow | None = None,
     room: int = MOST,
@@ -205,7 +214,9 @@ def _row(
         beside=beside_,
         stamp=shown.stamp(since or died_at or event.created_at),
         attempts=shown.number(event.total_attempts),
-        verb=verb or (Action.REPROCESS if may and allows(Action.REPROCESS, event.status) else ""),
+        verb=verb
+        or (Action.REPROCESS if may and not barred and allows(Action.REPROCESS, event.status) else ""),
+        barred=barred,
         picks=form.picks,
         follow=where,
     )

@@ -25,6 +25,7 @@ from dlq_console.errors import StoreUnavailable
 from dlq_console.health.histograms import BOUNDS_MS
 from dlq_console.health.values import AccountHealth, Health
 from dlq_console.hub import services
+from dlq_console.hub.shown_names import hub_name, shown_name
 from dlq_console.store import snapshots, totals
 from dlq_console.store.snapshots import Snapshot
 from dlq_console.store.store import Store
@@ -242,9 +243,9 @@ def _breakers(accounts: dict[str, _Account], of_services: Snapshot) -> Metric:
         "dlq_console_breaker_state", "Circuits: 0 closed, 1 half-open, 2 open.", labels=["name"]
     )
     for name, one in accounts.items():
-        state.add_metric([name], one.circuit)
+        state.add_metric([hub_name(name)], one.circuit)
     for service, value in _current(of_services):
-        name = services.shown_name(service, accounts)
+        name = shown_name(service, accounts)
         state.add_metric([name], STATES.get(str(value.get("state")), STATES["open"]))
     return state
 
@@ -253,11 +254,11 @@ def _bulkheads(accounts: dict[str, _Account], of_services: Snapshot) -> Iterable
     in_use = GaugeMetricFamily("dlq_console_bulkhead_in_use", "Slots in use.", labels=["name"])
     most = GaugeMetricFamily("dlq_console_bulkhead_max", "Slots there are.", labels=["name"])
     for name, one in accounts.items():
-        in_use.add_metric([name], one.depth["running"])
+        in_use.add_metric([hub_name(name)], one.depth["running"])
         if one.slots is not None:
-            most.add_metric([name], one.slots)
+            most.add_metric([hub_name(name)], one.slots)
     for service, value in _current(of_services):
-        name = services.shown_name(service, accounts)
+        name = shown_name(service, accounts)
         in_use.add_metric([name], value["in_use"])
         most.add_metric([name], value["max"])
     return in_use, most

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from flask import Blueprint, redirect, render_template, request, url_for
 from flask_babel import gettext, ngettext
 from werkzeug.wrappers import Response as AnyResponse
@@ -22,43 +24,75 @@ search.before_request(require_person)
 
 #: Characters that the search box takes, and of those that the sentence repeats.
 LONGEST, _QUOTED = 300, 80
+#: Numbers that are looked for at once.
+MOST_NUMBERS = 10
+
+
+class Found(NamedTuple):
+    """An event that was found, by what, and by which of the numbers."""
+
+    hit: Hit
+    event: EventSummary
+    number: str
 
 
 @search.get("/search")
 def find() -> str | AnyResponse:
     """The event that a text names, or a list of them, with where it was found."""
     text = request.args.get("q", "").strip()
-    hits, found_by = _hits(text)
-    if len(hits) == 1:
-        return redirect(url_for("events.show", event_id=hits[0].event_id), 303)
-    events = queries.summaries(store(), [hit.event_id for hit in hits], accounts=person().accounts)
-    found = [(hit, events[hit.event_id]) for hit in hits if hit.event_id in events]
+    hits = _hits(text)
+    ids = {hit.event_id for one in hits.values() for hit in one}
+    if len(ids) == 1 and all(hits.values()):
+        return redirect(url_for("events.show", event_id=ids.pop()), 303)
+    found = _found(hits)
     return render_template(
         "search/search.html",
         text=cut(text, LONGEST),
-        answer=_answer(found_by, len(found)),
+        answer=_answer(hits, len(found)),
+        left_out=_left_out(text) if len(hits) > 1 else "",
         rows=_rows(found),
-        same=_same(found, found_by),
+        same=_same(found),
         by_error=_by_error(text),
     )
 
 
-def _hits(text: str) -> tuple[list[Hit], str]:
-    """What a text names, and the part of it that does: all of it, or else its last word, as in `order 8841`."""
-    hits = finding.find(store(), text, accounts=person().accounts)
-    words = text.split()
-    if hits or len(words) < 2:
-        return hits, text
-    by_last = finding.find(store(), words[-1], accounts=person().accounts)
-    return (by_last, words[-1]) if by_last else ([], text)
+def _hits(text: str) -> dict[str, list[Hit]]:
+    """What a text names: all of it, or else each of the numbers in it, as in `order 8841`; a number that names nothing too."""
+    hits = _named(text)
+    numbers = [] if hits else _numbers(text)[:MOST_NUMBERS]
+    by_number = {number: _named(number) for number in numbers}
+    # What has one number and finds nothing may as well be one name.
+    return by_number if len(numbers) > 1 or any(by_number.values()) else {text: hits}
 
 
-def _rows(found: list[tuple[Hit, EventSummary]]) -> list[Row]:
-    events = [event for _, event in found]
+def _numbers(text: str) -> list[str]:
+    """The words of a text that may be numbers: those with a digit; where none has one, the last word."""
+    words = [word.strip(",;") for word in text.split()]
+    if len(words) < 2:
+        return []
+    return list(dict.fromkeys(word for word in words if any(map(str.isdigit, word)))) or words[-1:]
+
+
+def _named(text: str) -> list[Hit]:
+    return finding.find(store(), text, accounts=person().accounts)
+
+
+def _found(hits: dict[str, list[Hit]]) -> list[Found]:
+    """The events of all hits, each once, the newest first."""
+    by_event = {
+        hit.event_id: (hit, number) for number, of_number in reversed(hits.items()) for hit in of_number
+    }
+    ids = sorted(by_event, reverse=True)[:MAX_HITS]
+    events = queries.summaries(store(), ids, accounts=person().accounts)
+    return [Found(by_event[id_][0], events[id_], by_event[id_][1]) for id_ in ids if id_ in events]
+
+
+def _rows(found: list[Found]) -> list[Row]:
+    events = [one.event for one in found]
     rows, known = list_rows(events, person()), beside(events)
     return [
-        row._replace(beside=" · ".join(filter(None, (known.on_desk(event), _where(hit, event)))))
-        for row, (hit, event) in zip(rows, found, strict=True)
+        row._replace(beside=" · ".join(filter(None, (known.on_desk(one.event), _where(one.hit, one.event)))))
+        for row, one in zip(rows, found, strict=True)
     ]
 
 
@@ -78,12 +112,12 @@ def _field(hit: Hit, event: EventSummary) -> str:
     return known.get(hit.path) or labels.get(hit.path, hit.path)
 
 
-def _same(found: list[tuple[Hit, EventSummary]], text: str) -> list[tuple[str, str]]:
-    """The lists of all events with that text in the same field, where they can be acted upon: what it is, and where."""
-    asked = number_of(text)
-    filters: dict[str, tuple[str, EventFilter]] = {}
-    kept = fields.read(store(), [hit.event_id for hit, _ in found])
-    for hit, event in found:
+def _same(found: list[Found]) -> list[tuple[str, str]]:
+    """The lists of all events with a number in the same field, where they can be acted upon: what it is, and where."""
+    filters: dict[tuple[str, str], tuple[str, str, EventFilter]] = {}
+    kept = fields.read(store(), [one.event.id for one in found])
+    for hit, event, number in found:
+        asked = number_of(number)
         if hit.path == "entity_id":
             # As it is kept, which may be in another case.
             flt = EventFilter(entity=event.entity_id)
@@ -94,13 +128,13 @@ def _same(found: list[tuple[Hit, EventSummary]], text: str) -> list[tuple[str, s
             value = kept.get(hit.event_id, {}).get(hit.path, "")
             same = value if value.casefold() == asked.casefold() else asked
             flt = EventFilter(payload=((hit.path, same),))
-        filters.setdefault(hit.path, (_field(hit, event), flt))
+        filters.setdefault((hit.path, asked), (_field(hit, event), asked, flt))
     return [
         (
             gettext("All with %(where)s %(text)s, as a list", where=where, text=cut(asked, _QUOTED)),
             page_address(url_for("triage.events"), flt),
         )
-        for where, flt in filters.values()
+        for where, asked, flt in filters.values()
     ]
 
 
@@ -111,12 +145,35 @@ def _by_error(text: str) -> str:
     return page_address(url_for("triage.dead_letters"), EventFilter(q=text))
 
 
-def _answer(text: str, number: int) -> str:
-    if not text:
+def _answer(hits: dict[str, list[Hit]], number: int) -> str:
+    """How many events there are, and of which numbers there is none."""
+    if "" in hits:
         return gettext("Type an order, a customer code or another number; the whole of it.")
-    shown = cut(text, _QUOTED)
-    if not number:
-        return gettext("No event has “%(text)s” as its number or in a field that is searched.", text=shown)
+    named = [text for text, of_text in hits.items() if of_text]
+    nothing = [text for text, of_text in hits.items() if not of_text]
+    sentences = [_number(_listed(named), number)] if named else []
+    return " ".join(sentences + ([_none(_listed(nothing))] if nothing else []))
+
+
+def _listed(texts: list[str]) -> str:
+    """Several texts between the quotes of a sentence, which are the same in each language."""
+    return "”, “".join(cut(text, _QUOTED) for text in texts)
+
+
+def _none(shown: str) -> str:
+    return gettext("No event has “%(text)s” as its number or in a field that is searched.", text=shown)
+
+
+def _left_out(text: str) -> str:
+    """That more numbers were typed than are looked for."""
+    if len(_numbers(text)) <= MOST_NUMBERS:
+        return ""
+    return gettext(
+        "Only the first %(count)s numbers were looked for.", count=display.current().number(MOST_NUMBERS)
+    )
+
+
+def _number(shown: str, number: int) -> str:
     if number == MAX_HITS:
         return gettext(
             "The newest %(count)s events with “%(text)s”.", count=display.current().number(number), text=shown

@@ -60,7 +60,9 @@ def check_secret_key(key: str) -> None:
 
 #: Pages that a form is answered with and from which people go on: what they lead to must have a way back, and a browser can
 #: show such a page again only where it may keep it. They show nothing unmasked, and logging out makes the browser forget them.
-KEPT_FOR_BACK = frozenset({"bulk.preview", "bulk.start", "bulk.put_on_desk", "edit.check_or_save"})
+KEPT_FOR_BACK = frozenset(
+    {"bulk.preview", "bulk.start", "bulk.put_on_desk", "edit.check_or_save", "views.change", "views.save"}
+)
 
 
 def install(app: Flask, *, trusted_proxies: int) -> None:
@@ -72,6 +74,8 @@ def install(app: Flask, *, trusted_proxies: int) -> None:
     """
     app.config.update(
         MAX_CONTENT_LENGTH=BODY_LIMIT,
+        # Else forms would have a smaller limit of their own, which no sentence names.
+        MAX_FORM_MEMORY_SIZE=BODY_LIMIT,
         SESSION_COOKIE_NAME="dlq_console",
         SESSION_COOKIE_HTTPONLY=True,
         SESSION_COOKIE_SAMESITE="Lax",

@@ -31,6 +31,9 @@ class Succession:
     asks: bool = False
 
 
+NOTHING_NEWER = Succession()
+
+
 def succession(event: EventSummary) -> Succession:
     """The newer event that matters to one that was superseded, is dead, or took in a repeat."""
     if event.superseded_by is not None:

@@ -11,7 +11,7 @@ from dlq_console.store.filters import EventFilter
 from dlq_console.store.queries import TOTAL_CAP, Count
 from dlq_console.store.states import Status
 from dlq_console.web import display, words
-from dlq_console.web.acts_told import act_told
+from dlq_console.web.acts_told import act_told, correction_address
 from dlq_console.web.alerts_seen import open_alerts
 from dlq_console.web.bulk_undo import told as bulk_told
 from dlq_console.web.desk import snooze_choices
@@ -20,6 +20,7 @@ from dlq_console.web.hub import store
 from dlq_console.web.i18n import language_tag
 from dlq_console.web.picked import over as picked_over
 from dlq_console.web.places import health_look, health_places, places
+from dlq_console.web.refused_filter import wrong_field, wrong_fields
 from dlq_console.web.things import headline, thing
 from dlq_console.web.work import my_count
 
@@ -29,7 +30,10 @@ def install(app: Flask) -> None:
     app.jinja_env.globals.update(
         display=LocalProxy(display.current),
         language_tag=language_tag,
+        wrong_field=wrong_field,
+        wrong_fields=wrong_fields,
         act_told=act_told,
+        correction_address=correction_address,
         bulk_told=bulk_told,
         my_count=my_count,
         open_alerts=open_alerts,

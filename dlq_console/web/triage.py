@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from flask import Blueprint, render_template, request
+from flask import Blueprint, make_response, render_template, request
 from flask_babel import gettext
+from werkzeug.wrappers import Response as AnyResponse
 
 from dlq_console.store import queries
-from dlq_console.store.filters import EventFilter
-from dlq_console.store.queries import DeadLetters, Group, Overview
+from dlq_console.store.filters import EventFilter, FilterError
+from dlq_console.store.queries import DeadLetters, EventLine, Group, Overview, Page
 from dlq_console.store.states import Reason, Status
-from dlq_console.web import answers, display, doors, overview_seen
+from dlq_console.web import answers, display, doors, overview_seen, refused_filter
 from dlq_console.web.asking import DEAD_LETTERS, EVENTS, asked, for_page
 from dlq_console.web.auth import person, require_person
 from dlq_console.web.counting import is_stale
@@ -31,15 +32,31 @@ def overview() -> str:
 
 
 @triage.get("/dead-letters")
-def dead_letters() -> str:
+def dead_letters() -> AnyResponse:
     """The events that need a person."""
-    return render_template("dead_letters/dead_letters.html", **dead_letters_context())
+    try:
+        return dead_letters_page(dead_letters_context())
+    except FilterError as error:
+        return dead_letters_page(_dead_letters_refused(refused_filter.rest_of(error, asked)), 400)
 
 
 @triage.get("/events")
-def events() -> str:
+def events() -> AnyResponse:
     """Every event, in any state."""
-    return render_template("events/events.html", **events_context())
+    try:
+        return events_page(events_context())
+    except FilterError as error:
+        return events_page(_events_refused(refused_filter.rest_of(error, asked)), 400)
+
+
+def dead_letters_page(context: dict[str, Any], status: int = 200) -> AnyResponse:
+    """The page of the dead letters."""
+    return make_response(render_template("dead_letters/dead_letters.html", **context), status)
+
+
+def events_page(context: dict[str, Any], status: int = 200) -> AnyResponse:
+    """The page of all events."""
+    return make_response(render_template("events/events.html", **context), status)
 
 
 def overview_context() -> dict[str, Any]:
@@ -67,16 +84,25 @@ def _started() -> dict[str, int]:
     return {name: request.args.get(name, 0, type=int) for name in ("doors", "accounts", "kinds")}
 
 
-def dead_letters_context() -> dict[str, Any]:
-    """What the dead-letter page and its fragment show for the filter of this request."""
-    flt = asked()
-    found = queries.dead_letters(
-        store(),
-        for_page(DEAD_LETTERS, flt),
-        cursor=request.args.get("cursor", ""),
-        limit=PAGE_SIZE,
-        accounts=person().accounts,
+def dead_letters_context(flt: EventFilter | None = None) -> dict[str, Any]:
+    """What the dead-letter page and its fragment show for the filter of this request, or for another one."""
+    flt = asked() if flt is None else flt
+    return _dead_letters_shown(flt, _dead_letters(flt, cursor=request.args.get("cursor", "")))
+
+
+def _dead_letters_refused(rest: EventFilter) -> dict[str, Any]:
+    """What the page shows where a part of the filter was not taken: the form, and no rows, which would be too many."""
+    found = replace(_dead_letters(rest), page=Page())
+    return _dead_letters_shown(rest, found) | {"answer": refused_filter.answer()}
+
+
+def _dead_letters(flt: EventFilter, *, cursor: str = "") -> DeadLetters:
+    return queries.dead_letters(
+        store(), for_page(DEAD_LETTERS, flt), cursor=cursor, limit=PAGE_SIZE, accounts=person().accounts
     )
+
+
+def _dead_letters_shown(flt: EventFilter, found: DeadLetters) -> dict[str, Any]:
     return {
         "found": found,
         "dead_total": found.total,
@@ -94,12 +120,20 @@ def dead_letters_context() -> dict[str, Any]:
     }
 
 
-def events_context() -> dict[str, Any]:
-    """What the page of all events and its fragment show for the filter of this request."""
-    flt = asked()
+def events_context(flt: EventFilter | None = None) -> dict[str, Any]:
+    """What the page of all events and its fragment show for the filter of this request, or for another one."""
+    flt = asked() if flt is None else flt
     page = queries.event_lines(
         store(), flt, cursor=request.args.get("cursor", ""), limit=PAGE_SIZE, accounts=person().accounts
     )
+    return _events_shown(flt, page)
+
+
+def _events_refused(rest: EventFilter) -> dict[str, Any]:
+    return _events_shown(rest, Page()) | {"answer": refused_filter.answer()}
+
+
+def _events_shown(flt: EventFilter, page: Page[EventLine]) -> dict[str, Any]:
     shown = display.current()
     return {
         "answer": gettext("Every event that came in, whatever became of it."),

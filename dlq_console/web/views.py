@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from flask import Blueprint, abort, redirect, render_template, request, url_for
+from flask import Blueprint, abort, g, make_response, redirect, render_template, request, url_for
 from flask_babel import gettext, ngettext
 from werkzeug.wrappers import Response as AnyResponse
 
@@ -16,7 +16,8 @@ from dlq_console.store.filters import EventFilter
 from dlq_console.store.people import Permission
 from dlq_console.store.queries import Count
 from dlq_console.store.views import View, ViewNameTaken, ViewNotFound, ViewRefused
-from dlq_console.web import chips, display, errors
+from dlq_console.web import chips, display, triage
+from dlq_console.web.asking import DEAD_LETTERS
 from dlq_console.web.auth import person, require_person
 from dlq_console.web.hub import store
 from dlq_console.web.lists import page_address, with_query
@@ -31,6 +32,8 @@ VIEW_ID = "int(max=9223372036854775807):view_id"
 _BESIDE = frozenset({"csrf_token", "page", "shared", "view_name"})
 #: How many views are counted for one page; nobody looks at the figures of a hundred.
 MOST_COUNTED = 20
+#: Characters of a name that was not taken and is given back.
+MOST_TYPED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +48,23 @@ class Shown:
     may_change: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A form of a view that was not taken: what was written, and why not; `view_id` is 0 for a new view."""
+
+    name: str
+    shared: bool
+    sentence: str
+    view_id: int
+
+
 @views.get("/views")
 def index() -> str:
     """Every view that this person may use, with how many events it holds."""
+    return _page()
+
+
+def _page() -> str:
     known = saved.listed(store(), person())
     counts = {view.id: saved.counted(store(), view, person()) for view in known[:MOST_COUNTED]}
     shown = [_shown(view, counts.get(view.id)) for view in known]
@@ -70,7 +87,10 @@ def save() -> AnyResponse:
     try:
         saved.save(store(), person(), filter_=urlencode(flt.query()), page=page, **_named())
     except ViewRefused as refused:
-        return _refuse(refused)
+        g.refused_view = _refused(refused)
+        if page == DEAD_LETTERS:
+            return triage.dead_letters_page(triage.dead_letters_context(flt), _status(refused))
+        return triage.events_page(triage.events_context(flt), _status(refused))
     return redirect(page_address(url_for(PAGES[page]), flt), 303)
 
 
@@ -83,7 +103,8 @@ def change(view_id: int) -> AnyResponse:
     except ViewNotFound:
         abort(404)
     except ViewRefused as refused:
-        return _refuse(refused)
+        g.refused_view = _refused(refused, view_id)
+        return make_response(_page(), _status(refused))
     return redirect(url_for("views.index"), 303)
 
 
@@ -101,15 +122,26 @@ def _named() -> dict[str, Any]:
     return {"name": request.form.get("view_name", ""), "shared": request.form.get("shared") == "1"}
 
 
-def _refuse(refused: ViewRefused) -> AnyResponse:
-    """Say why, and give back the name that was typed."""
-    if isinstance(refused, ViewNameTaken):
-        shown = errors.problem(
-            409, sentence=gettext("You have a view of this name already; choose another name.")
-        )
-    else:
-        shown = errors.problem(400, detail=refused.message)
-    return errors.answer(errors.keeping(shown, request.form.get("view_name", "")))
+def _refused(refused: ViewRefused, view_id: int = 0) -> Refused:
+    named = _named()
+    return Refused(named["name"][:MOST_TYPED], named["shared"], _why(refused), view_id)
+
+
+def _status(refused: ViewRefused) -> int:
+    return 409 if isinstance(refused, ViewNameTaken) else 400
+
+
+def _why(refused: ViewRefused) -> str:
+    match refused.cause:
+        case "taken":
+            return gettext("You have a view of this name already; choose another name.")
+        case "name":
+            return gettext(
+                "The name of a view has 1 to %(limit)s characters, all of them shown.", limit=saved.MAX_NAME
+            )
+        case "too_many":
+            return gettext("You have %(limit)s views already; delete one first.", limit=saved.MAX_VIEWS)
+    return gettext("Your role keeps views for itself only.")
 
 
 def _shown(view: View, count: Count | None) -> Shown:

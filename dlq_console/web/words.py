@@ -156,6 +156,26 @@ def distance(locale: str, number: int, unit: str, *, ahead: bool) -> str:
     return gettext("in %(span)s", span=span) if ahead else gettext("%(span)s ago", span=span)
 
 
+def last(seconds: int) -> str:
+    """A stretch of time up to now, in the largest unit that fits: "last hour", "last 90 minutes"."""
+    for size, sentence in ((86_400, _days), (3_600, _hours), (60, _minutes)):
+        if seconds >= size and seconds % size == 0:
+            return sentence(seconds // size)
+    return ngettext("last second", "last %(num)d seconds", seconds)
+
+
+def _days(number: int) -> str:
+    return ngettext("last day", "last %(num)d days", number)
+
+
+def _hours(number: int) -> str:
+    return ngettext("last hour", "last %(num)d hours", number)
+
+
+def _minutes(number: int) -> str:
+    return ngettext("last minute", "last %(num)d minutes", number)
+
+
 def act_sentence(action: str, actor: str) -> str:
     """Who did what, as a sentence."""
     sentence = _ACTS.get(action)

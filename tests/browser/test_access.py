@@ -104,6 +104,7 @@ def _fill(site: Site) -> list[str]:
     ]
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(("language", "width"), [("en-US", 1280), ("pt-BR", 360)])
 def test_no_page_breaks_a_rule_of_access(site: Site, open_page: OpenPage, language: str, width: int) -> None:
     paths = _fill(site)
@@ -242,6 +243,21 @@ def test_a_printed_list_has_its_rows_and_nothing_to_click(site: Site, open_page:
     head = page.locator(".print-only")
     expect(head).to_contain_text("as of")
     expect(head).to_contain_text("-03 · printed by maria · Account: filial-sp")
+
+
+@pytest.mark.parametrize("system", ["light", "dark"])
+def test_what_is_printed_is_dark_on_white_whatever_theme_was_chosen(
+    site: Site, open_page: OpenPage, system: str
+) -> None:
+    event_id = site.desk.dead("8841", payload={"number": "8841"})
+    page = open_page("/settings/preferences", theme=system)
+    page.get_by_label("Colours").select_option("dark")
+    page.get_by_role("button", name="Save").click()
+    page.goto(f"/events/{event_id}")
+    ink = "getComputedStyle(document.body).color"
+    assert page.evaluate(ink) == "rgb(232, 233, 236)"
+    page.emulate_media(media="print")
+    assert page.evaluate(ink) == "rgb(29, 33, 41)"
 
 
 def test_states_are_told_apart_without_colours(site: Site, open_page: OpenPage) -> None:

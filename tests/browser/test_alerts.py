@@ -39,7 +39,7 @@ def test_a_notice_comes_and_goes_without_a_reload_and_no_word_that_somebody_type
     # Whoever is in the list keeps it as it is.
     page.get_by_role("link", name="filial-sp has 13 dead letters.").focus()
     alerted.close(store, notice)
-    expect(page.locator("#fresh")).to_contain_text("newer figures wait while you are in the list")
+    expect(page.locator("#fresh")).to_contain_text("newer figures wait until you leave")
     expect(page.get_by_role("link", name="filial-sp has 13 dead letters.")).to_be_focused()
     note.focus()
     expect(page.locator("#answer")).to_have_text("No alert is open.")

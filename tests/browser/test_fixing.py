@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from dlq_console.hub.policy import Policy
 from tests.browser.site import OpenPage, Site
 
 WORDS = {
@@ -57,6 +58,33 @@ def test_a_wrong_payload_is_corrected_and_sent(
     new = site.desk.hub.get(event_id + 1)
     assert new.payload == {"number": "8841", "customer": 5521, "password": "hunter2"}
     assert "hunter2" not in page.content()
+
+
+def test_a_row_that_may_not_be_sent_any_more_says_so_and_loses_its_button(
+    site: Site, open_page: OpenPage
+) -> None:
+    desk = site.desk
+    old = desk.dead("P-1", kind="price.set", policy=Policy(replay_policy="latest_wins"), version="1")
+    desk.answers.clear()
+    desk.done("P-1", kind="price.set", version="2")
+    page = open_page("/dead-letters", expect=("409",))
+    row = page.locator(f"#row-{old}")
+    row.get_by_role("button", name="Reprocess").click()
+    expect(row).to_contain_text("A newer event of the same number has been sent already.")
+    expect(row.get_by_role("button")).to_have_count(0)
+    row.get_by_role("link", name="Why not?").click()
+    expect(page.locator("#event-state")).to_contain_text("Nothing of this kind is sent after a newer one")
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_what_was_corrected_is_seen_from_the_audit(site: Site, open_page: OpenPage, script: bool) -> None:
+    event_id = site.desk.dead("8841", payload={"number": "8841", "customer": 0})
+    site.desk.hub.edit(event_id, {"number": "8841", "customer": 7}, actor="edna")
+    page = open_page("/audit", role="admin", script=script)
+    page.get_by_role("link", name="payload changed").first.click()
+    table = page.get_by_role("group", name="What became different")
+    expect(table).to_be_in_viewport()
+    expect(table).to_contain_text("Customer changed 0 7", use_inner_text=True)
 
 
 def test_a_click_is_thought_better_of_and_the_erp_is_asked(site: Site, open_page: OpenPage) -> None:

@@ -82,6 +82,20 @@ def test_a_run_is_paused_resumed_and_cancelled(run: CommandLine) -> None:
     assert run("bulk", "status", 7).status == 1
 
 
+def test_pace_and_end_of_a_run_are_those_of_its_page(run: CommandLine) -> None:
+    hub = dead_letters(run, 10)
+    run.succeed("bulk", "start", "discard", "--all", "--note", "test orders", "--rate", "0.5")
+    bulk_progress.advance(hub)
+    hub.close()
+    told = run.succeed("bulk", "status", 1, "--json").json
+    assert (told["pace"], told["pace_of"], told["eta_seconds"]) == (0.5, "set", 20)
+    shown = run.succeed("bulk", "status", 1).output
+    assert "pace        0.5 per second as it was told\n" in shown
+    assert "ends in     about 20 s\n" in shown
+    run.succeed("bulk", "pause", 1)
+    assert "pace" not in run.succeed("bulk", "status", 1).output
+
+
 def test_a_selection_token_means_the_events_of_its_dry_run(run: CommandLine) -> None:
     hub = dead_letters(run, 2)
     secret = {"DLQ_SECRET_KEY": "only-for-tests-0123456789abcdef0123456789"}
@@ -170,6 +184,8 @@ def test_dead_letters_are_assigned_tagged_and_snoozed(run: CommandLine) -> None:
     [
         ([], "Say which events"),
         (["--kind", "order.create", "--id", "1"], "not both"),
+        (["--all", "--id", "1"], "--all means every dead event"),
+        (["--all", "--kind", "order.create"], "--all means every dead event"),
         (["--all", "--canary", "a"], "write sizes such as"),
         (["--all", "--window", "0"], "window: write a whole number"),
         (["--payload", "number"], "write PATH=VALUE"),

@@ -10,6 +10,7 @@ import pytest
 
 from dlq_console import Hub, OutcomeUnknown, guard, idempotent_node
 from dlq_console.resilience import IdempotentCalls
+from dlq_console.resilience.calls import Replay
 from dlq_console.resilience.idempotency.undecided import OPEN_CALLS
 from dlq_console.settings import read_settings
 from tests.cli.running import CommandLine
@@ -89,6 +90,31 @@ def test_whoever_comes_second_is_told_that_it_was_decided(both: CommandLine, hub
     assert refused.sentence.startswith(f"No call {key} waits for a decision: somebody has decided")
 
 
+def test_a_decision_about_a_doubt_is_not_taken_for_one_about_a_later_doubt(
+    both: CommandLine, hub: Hub
+) -> None:
+    calls = IdempotentCalls("book", hub.state)
+
+    def doubt_left() -> str:
+        with pytest.raises(TimeoutError):
+            calls.run("order 1", "f", times_out)
+        (item,) = both.succeed("nodes", "list", "--json").json["items"]
+        return str(item["doubt"])
+
+    first = doubt_left()
+    both.succeed("nodes", "decide", "order 1", "--not-applied", "--doubt", first)
+    second = doubt_left()
+    refused = both("nodes", "decide", "order 1", "--not-applied", "--doubt", first)
+    assert (refused.status, refused.output) == (1, "")
+    assert refused.sentence.endswith("is in doubt anew: look at the other side once more.")
+    both.succeed("nodes", "decide", "order 1", "--applied", "--doubt", second)
+    assert calls.run("order 1", "f", times_out) == Replay(None)
+
+
+def times_out() -> None:
+    raise TimeoutError
+
+
 def test_a_call_that_is_being_made_is_not_decided(both: CommandLine, hub: Hub) -> None:
     def during() -> str:
         refused = both("nodes", "decide", key_of(hub), "--not-applied")
@@ -105,9 +131,6 @@ def key_of(hub: Hub) -> str:
 
 
 def test_calls_of_two_nodes_with_one_key_are_told_apart_by_the_node(both: CommandLine, hub: Hub) -> None:
-    def times_out() -> None:
-        raise TimeoutError
-
     for name in ("book", "pay"):
         with pytest.raises(TimeoutError):
             IdempotentCalls(name, hub.state).run("order 1", "f", times_out)
@@ -123,6 +146,8 @@ def test_calls_of_two_nodes_with_one_key_are_told_apart_by_the_node(both: Comman
     ("options", "sentence"),
     [
         ((), "Say --applied or --not-applied: look at the other side first."),
+        (("--applied", "--not-applied"), "Say --applied or --not-applied, not both."),
+        (("--not-applied", "--applied"), "Say --applied or --not-applied, not both."),
         (("--applied", "--result", "{"), "result: this is not JSON"),
         (("--not-applied", "--result", "1"), "result: a call that was not applied has none."),
         (("--applied", "--result", '"' + "x" * 300_000 + '"'), "result: "),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from threading import Barrier
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from dlq_console import ActionNotAllowed, Event, EventNotFound, Hub, PayloadRefused, PermanentError, Policy
+from dlq_console.clock import utc_now
 from dlq_console.hub.actions import NOTE_LIMIT
 from dlq_console.store import queries
 from dlq_console.store.states import ALLOWED, Action, Status
@@ -157,9 +158,23 @@ def test_a_reprocess_may_be_put_off_and_given_its_own_number_of_attempts(hub: Hu
     assert hub.run(id_).max_attempts == 1
 
 
+def test_a_reprocess_at_a_moment_is_due_at_that_very_moment(hub: Hub) -> None:
+    hub.handler("order.create", policy=Policy(max_wait=60))(_refuse)
+    id_ = add_in(hub.store, Status.DEAD)
+    at = (utc_now() + timedelta(minutes=2)).replace(microsecond=0)
+    event = _reprocess(hub, id_, at=at)
+    assert event.next_run_at == event.due_at == at
+    assert row(hub.store, id_)["give_up_at"] == at + timedelta(seconds=60)
+    assert hub.run(id_).status == "pending"
+    hub.clock.advance(121)
+    assert hub.run(id_).status == "dead"
+
+
 @pytest.mark.parametrize(
     "values",
     [
+        {"at": datetime(2026, 1, 1)},  # noqa: DTZ001 - that is the point
+        {"at": datetime.max.replace(tzinfo=UTC)},
         {"attempts": 0},
         {"attempts": 101},
         {"attempts": 2.5},
@@ -186,7 +201,7 @@ def test_an_argument_beyond_its_limits_is_refused_and_changes_nothing(
     before = row(hub.store, id_)
     with pytest.raises(PayloadRefused):
         _reprocess(hub, id_, **values)
-    if not {"attempts", "after"} & set(values):
+    if not {"attempts", "after", "at"} & set(values):
         with pytest.raises(PayloadRefused):
             _discard(hub, id_, **values)
     assert (row(hub.store, id_), rows(hub.store, "audit")) == (before, [])

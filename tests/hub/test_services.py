@@ -316,6 +316,33 @@ def test_a_service_with_the_name_of_an_account_is_shown_as_a_service() -> None:
     }
 
 
+def test_no_account_is_shown_by_the_name_of_a_service() -> None:
+    hubs = {"erp": 1, "service:erp": 2, "account:erp": 3, "service:erp/order.create": 4}
+    shown = services.together(hubs, {"erp": 5, "service:erp": 6, "account:erp": 7})
+    assert shown == {
+        "erp": 1,
+        "account:service:erp": 2,
+        "account:account:erp": 3,
+        "account:service:erp/order.create": 4,
+        "service:erp": 5,
+        "service:service:erp": 6,
+        "service:account:erp": 7,
+    }
+
+
+def test_an_account_that_is_called_like_a_service_is_acted_upon_by_the_name_that_the_list_shows(
+    hub: Hub,
+) -> None:
+    opened(hub, "search")
+    hub.force_breaker("account:service:search", "open", actor="maria")
+    ((door, _),) = circuits(hub.store)
+    assert door.scope.name == "service:search"
+    assert services.read_services(hub.state).breakers["search"]["override"] is None
+    assert services.service_of(hub.store, hub.state, "account:service:search") is None
+    hub.reset_breaker("account:service:search", actor="maria")
+    assert services.read_services(hub.state).breakers["search"]["state"] == "open"
+
+
 # One set of acts
 
 

@@ -223,8 +223,9 @@ def papers(store: Store) -> list[int]:
     ("path", "value", "places"),
     [
         ("order.number", "8841", [1, 0]),
-        ("order.total", "12.50", [0]),
-        ("order.total", "12.5", [1]),
+        ("order.total", "12.50", [1, 0]),
+        ("order.total", "12.5", [1, 0]),
+        ("order.total", "12.51", []),
         ("items.0.sku", "P-1", [0]),
         ("items.1.sku", "P-2", [0]),
         ("items", "P-1", [2]),

@@ -10,8 +10,9 @@ from dlq_console.clock import utc_now
 from dlq_console.store import causes, groups, queries
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.queries import Count, group_sums
+from dlq_console.store.queries.work import work
 from dlq_console.store.store import Store
-from tests.store.filling import dead, fill
+from tests.store.filling import dead, fill, put
 from tests.store.making import rows, set_values
 
 A, B = f"f1-{'a' * 32}", f"f1-{'b' * 32}"
@@ -179,6 +180,39 @@ def test_the_sums_of_all_accounts_are_those_of_the_accounts_one_by_one(
         groups.sample(store)
     assert [group.fingerprint for group in found(store).items] == [B]
     assert [row["fingerprint"] for row in rows(store, "error_cause")] == [B]
+
+
+@pytest.mark.parametrize(
+    "accounts", [None, ("filial-rj", "filial-sp"), tuple(f"filial-{n}" for n in ("rj", "sp", *range(20)))]
+)
+@pytest.mark.parametrize("flt", [{}, {"group": A}, {"since": "1w"}, {"q": "said"}], ids=str)
+def test_a_group_shows_what_was_said_last_even_to_an_old_event_that_died_again(
+    store: Store, flt: dict[str, str], accounts: tuple[str, ...] | None
+) -> None:
+    died = utc_now() - timedelta(minutes=10)
+    old = {"account": "filial-sp", "kind": "order.create", "last_error": "said last", "at": died}
+    new = {
+        "account": "filial-rj",
+        "kind": "stock.move",
+        "last_error": "said before",
+        "at": died - timedelta(hours=1),
+    }
+    again, before = fill(store, [one | {"status": "dead", "fingerprint": A} for one in (old, new)])
+    assert again < before
+    groups.sample(store)
+    (group,) = queries.groups(store, EventFilter.parse(flt), accounts=accounts).items
+    assert (group.sample, group.sample_event_id, group.kind) == ("said last", again, "order.create")
+    assert (group.count, group.accounts, group.last_seen_at) == (Count(2), 2, died)
+    one = queries.group(store, A, accounts=accounts)
+    assert one is not None
+    assert (one.sample, one.sample_event_id) == ("said last", again)
+    assert queries.cause_of(store, A, accounts=accounts) == "said last"
+    biggest = queries.dead_letters(store, EventFilter.parse(flt), accounts=accounts).biggest
+    assert biggest is not None
+    assert biggest.error == "said last"
+    put(store, "group_desk", fingerprint=A, assignee="maria", updated_at=died)
+    (mine,) = work(store, "maria", accounts=accounts).groups
+    assert (mine.cause, mine.kind) == ("said last", "order.create")
 
 
 @pytest.mark.parametrize("accounts", [None, ("a",), tuple(f"a{number}" for number in range(20))])

@@ -11,6 +11,7 @@ from dlq_console.store.events import Event
 from dlq_console.store.queries.neighbours import LONGEST_PAYLOAD, LOOKED_AT, SHOWN
 from dlq_console.store.store import Store
 from tests.store.filling import fill
+from tests.store.making import set_values
 
 
 def put(store: Store, status: str = "done", **values: Any) -> int:
@@ -70,6 +71,31 @@ def test_the_last_success_is_the_newest_done_one_of_its_kind(store: Store) -> No
     assert (found.id, found.payload_json) == (sent, '{"n":2}')
     # Also where it is newer than the event itself, and never the event itself.
     assert queries.last_success(store, event(store, sent)) != found
+
+
+def test_both_sides_of_an_edit_know_each_other(store: Store) -> None:
+    first = put(store, "discarded", reason="edited", payload='{"n":1}')
+    second = put(store, "discarded", reason="edited", parent_id=first, payload='{"n":2}')
+    third = put(store, "dead", parent_id=second, payload='{"n":3}')
+    for one, other in ((first, second), (second, third)):
+        set_values(store, one, superseded_by=other)
+
+    def of(event_id: int) -> list[tuple[int, str | None]]:
+        return [(one.id, one.payload_json) for one in queries.corrections(store, event(store, event_id))]
+
+    assert of(first) == [(second, '{"n":2}')]
+    assert of(second) == [(first, '{"n":1}'), (third, '{"n":3}')]
+    assert of(third) == [(second, '{"n":2}')]
+
+
+def test_nothing_else_is_taken_for_a_correction(store: Store) -> None:
+    newer = put(store)
+    superseded = put(store, "discarded", reason="superseded", superseded_by=newer)
+    of_another = put(store, account="filial-rj", superseded_by=newer, reason="edited")
+    job, gone = put(store, parent_id=superseded), put(store, parent_id=10**9)
+    other_account = put(store, parent_id=of_another)
+    for one in (newer, superseded, job, gone, other_account):
+        assert queries.corrections(store, event(store, one)) == ()
 
 
 @pytest.mark.parametrize(("length", "is_read"), [(LONGEST_PAYLOAD, True), (LONGEST_PAYLOAD + 1, False)])

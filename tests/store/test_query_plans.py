@@ -112,6 +112,7 @@ FEW = [
     {"tag": ["tag-1", "tag-2"], "account": "filial-3"},
     {"snoozed": "only"},
     {"payload.number": "N-3"},
+    {"payload.number": "R$ 1.240,50"},
     {"payload.number": "N-3", "tag": "tag-1", "snoozed": "hide"},
 ]
 #: What is checked row by row, or left out.
@@ -192,7 +193,7 @@ def test_few_events_are_looked_up_one_by_one(
 
 
 @pytest.mark.parametrize("accounts", [None, MANY_ACCOUNTS], ids=["all accounts", "some accounts"])
-@pytest.mark.parametrize("text", ["N-3", "77", "#12", "n-3", "aBc-7"])
+@pytest.mark.parametrize("text", ["N-3", "77", "#12", "n-3", "aBc-7", "R$ 1.240,50"])
 def test_the_search_for_a_number_reads_indexes_alone(
     full: Store, text: str, accounts: tuple[str, ...] | None
 ) -> None:

@@ -235,6 +235,34 @@ def test_a_series_has_every_point_and_tells_nothing_from_zero(store: Store) -> N
     assert (found.columns["tries_per_done"][-1], found.columns["end_to_end"][-1]) == (1.5, 2.0)
 
 
+def test_a_series_says_up_to_when_it_is_counted_and_shows_no_point_that_is_not_counted_to_its_end(
+    store: Store,
+) -> None:
+    next_minute(store)
+    never = series.read(store, RANGES["1h"])
+    assert (never.as_of, never.is_stale) == (None, False)
+    rollups.roll_up(store)
+    made(store, last_whole(store, 60), done=4)
+    store.clock.advance(70)
+    rollups.roll_up(store)
+    whole, counted = last_whole(store, 60), now_of(store)
+    for minute in (whole, whole + timedelta(minutes=1)):
+        made(store, minute, done=3)
+        stood(store, minute, due=2)
+    found = series.read(store, RANGES["1h"])
+    assert (found.columns["done"][-2:], found.is_stale) == ((4, 3), False)
+    # Nobody counts any more: the minute in which that began is not taken for a whole one.
+    store.clock.advance(90)
+    found = series.read(store, RANGES["1h"])
+    assert found.as_of is not None
+    assert abs((found.as_of - counted).total_seconds()) < 5
+    assert 85 < found.age < 95
+    assert found.is_stale
+    assert found.times[-1] > whole
+    assert found.columns["done"][found.times.index(whole) :] == (3, *[None] * (59 - found.times.index(whole)))
+    assert found.columns["due"][-1] is None
+
+
 def test_all_accounts_are_those_that_a_person_may_see(store: Store) -> None:
     next_minute(store)
     last = last_whole(store, 60)

@@ -111,6 +111,7 @@ def test_what_stands_still_is_time_lost(store: Store) -> None:
     sampling.count(store)
     rollups.roll_up(store)
     next_minute(store)
+    rollups.roll_up(store)
     columns = series.read(store, RANGES["1h"], account="filial-sp").columns
     assert (columns["lost_closed"][-1], columns["lost_order"][-1]) == (60, 120)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -24,24 +24,20 @@ class Reading:
 
     #: When the last point begins; None: now.
     end: datetime | None = None
+    #: Seconds since anybody has counted.
+    age: float = 5.0
     asked: list[dict[str, Any]] = field(default_factory=list)
     make: Callable[[Range, datetime], Series] | None = None
 
     def read(self, _store: object, range_: Range, **asked: Any) -> Series:
         """As `store.series.read`."""
         self.asked.append({"range": range_.name} | asked)
-        series = (self.make or series_of)(range_, self.end or utc_now())
+        end = self.end or utc_now()
+        series = replace((self.make or series_of)(range_, end), as_of=end, age=self.age)
         if not asked["kind"]:
             return series
-        return Series(
-            range=range_,
-            times=series.times,
-            columns={
-                name: column
-                for name, column in series.columns.items()
-                if name not in (*STANDING, "oldest_due")
-            },
-        )
+        of_kind = {n: column for n, column in series.columns.items() if n not in (*STANDING, "oldest_due")}
+        return replace(series, columns=of_kind)
 
 
 def series_of(range_: Range, end: datetime) -> Series:

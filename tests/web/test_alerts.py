@@ -146,7 +146,7 @@ def test_what_is_over_stands_in_the_history_with_how_long_it_stood(desk: Desk, m
     text = read(maria.get("/alerts").text)
     assert "No alert is open." in text
     assert "History" in text
-    assert "Events of filial-sp start up to 8 min after they are due (p95)." in text
+    assert "Events of filial-sp started up to 8 min after they were due (p95)." in text
     assert "2 h until" in text
     assert "There has been no alert yet." not in text
 
@@ -162,7 +162,7 @@ def test_the_history_is_walked_to_its_end_and_no_notice_comes_twice(desk: Desk, 
     address = "/alerts"
     while address:
         page = maria.get(address).text
-        seen += [name for name in names if f"{name} has 3 dead letters." in page]
+        seen += [name for name in names if f"{name} had 3 dead letters." in page]
         address = next((tag["href"] for tag in Tags(page).named("a") if tag.get("rel") == "next"), "")
     assert sorted(seen) == names
 
@@ -294,6 +294,11 @@ def test_a_file_that_makes_no_sense_is_said_aloud(
     assert "No rule is looked at:" in text
     rita = Visitor(app).enter(desk, "rita", "viewer", ["filial-sp"])
     assert str(file) not in rita.get("/alerts").text
+    for page in (text, read(rita.get("/alerts").text)):
+        assert "Rules of before, not looked at" in page
+        assert "None of them is looked at until it is repaired." in page
+        assert "Rules in force" not in page
+        assert "These are the built-in rules." not in page
 
 
 def test_a_mistake_in_the_first_file_is_said_instead_of_that_nothing_is_set_up(
@@ -370,7 +375,7 @@ def test_a_notice_keeps_its_sentence_when_its_rule_is_gone(desk: Desk, maria: Vi
     ids = alerted.find(desk.hub.store, "our own", "filial-sp")
     alerted.change(desk.hub.store, ids, condition="dead_letters")
     alerted.close(desk.hub.store, *ids)
-    assert "filial-sp has 3 dead letters." in read(maria.get("/alerts").text)
+    assert "filial-sp had 3 dead letters." in read(maria.get("/alerts").text)
 
 
 def test_rules_that_nobody_looks_at_any_more_are_said_aloud(desk: Desk, maria: Visitor) -> None:
@@ -568,6 +573,7 @@ def test_the_part_that_follows_holds_no_control_and_is_sent_only_when_it_has_cha
     (address,) = [tag["hx-get"] for tag in Tags(page).named("div") if "data-pulse" in tag]
     first = maria.glance(address, page="/alerts")
     assert first.headers["Seen-Age"] == "0.0"
+    assert first.headers["Seen-At"].endswith(" -03"), "with its zone, like every other page"
     assert not [name for name in ("form", "button", "input", "select") if Tags(first.text).named(name)]
     same = maria.get(address, HX_Request="true", If_None_Match=first.headers["ETag"])
     assert (same.status_code, same.text) == (304, "")

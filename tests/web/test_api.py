@@ -583,6 +583,9 @@ def test_the_description_names_every_call_and_every_field(
         ("/api/v1/embeds/{embed_id}/{act}", "post"),
         ("/api/v1/nodes", "get"),
         ("/api/v1/nodes/decide", "post"),
+        ("/api/v1/recovery", "get"),
+        ("/api/v1/recovery/resume", "post"),
+        ("/api/v1/recovery/discard", "post"),
     }
     assert described["components"]["securitySchemes"] == {"token": {"type": "http", "scheme": "bearer"}}
     event_id = desk.dead()

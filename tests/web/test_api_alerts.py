@@ -193,7 +193,7 @@ def test_the_command_line_lists_the_same_and_ends_a_snooze(desk: Desk, ci: Progr
     assert line.succeed("alerts", "history", "--json").json == ci.get("/alerts?state=closed").get_json()
     printed = line.succeed("alerts", "history").output
     assert "2 h" in printed
-    assert "It is not known whether 2 events of filial-sp were applied." in printed
+    assert "It was not known whether 2 events of filial-sp were applied." in printed
     line.succeed("alerts", "snooze", "lag_p95", "--hours", "3", "--note", "inventory")
     assert "told of lag_p95 again" in line.succeed("alerts", "unsnooze", "lag_p95").output
     assert told.snoozes(store) == {}

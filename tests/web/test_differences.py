@@ -78,6 +78,16 @@ def test_only_the_first_differences_are_shown_and_the_rest_counted() -> None:
     assert (len(long.items[0].after.text), long.items[0].after.cut) == (80, True)
 
 
+def test_where_there_is_little_room_fewer_are_shown_and_the_rest_counted() -> None:
+    after = {f"f{number}": "<&" * 100 for number in range(SHOWN + 7)}
+    found = differences({}, after, size=2_000)
+    assert found is not None
+    assert 1 < len(found.items) < SHOWN
+    assert len(found.items) + found.more == SHOWN + 7
+    (whole,) = [one for one in (differences({}, {"a": 1}, size=1),) if one]
+    assert len(whole.items) == 1, "never none"
+
+
 def test_too_many_values_are_not_compared() -> None:
     most = {f"f{number}": number for number in range(MOST_VALUES)}
     assert differences(most, most) is not None

@@ -13,6 +13,7 @@ from flask_babel import force_locale
 from dlq_console.errors import RateLimited
 from dlq_console.hub.policy import Policy
 from dlq_console.store import queries, scopes
+from dlq_console.watch import looking
 from dlq_console.web.waiting import waiting
 from tests.web.desk import Desk
 from tests.web.refusals import refusal
@@ -65,6 +66,28 @@ def test_the_overview_tells_closed_doors_by_cause_and_those_that_need_a_person_f
     ]
     places = [rows.index(part) for part in order]
     assert places == sorted(places)
+
+
+def test_the_page_after_a_click_tells_what_came_of_it_whatever_process_answers(
+    desk: Desk, maria: Visitor
+) -> None:
+    desk.add("1", account="filial-rj")
+    looking.count(desk.hub)
+    looking.look(desk.hub)
+    page = "/health/accounts/filial-rj"
+    steps = [
+        ("/accounts/pause", {"account": "filial-rj"}, "maria paused it"),
+        ("/accounts/resume", {"account": "filial-rj"}, "Nothing waits longer than it should."),
+        ("/breakers/force", {"name": "filial-rj", "position": "open"}, "maria holds its circuit open."),
+        ("/breakers/reset", {"name": "filial-rj"}, "Nothing waits longer than it should."),
+    ]
+    for address, form, told in steps:
+        maria.get(page)
+        assert maria.post(address, page="health", **form).status_code == 303
+        own, every = (read(maria.get(path).text) for path in (page, "/health"))
+        assert told in own, address
+        assert told in every, address
+        assert ("blocked" in every, "down" in every) == (address.endswith("pause"), address.endswith("force"))
 
 
 def test_an_event_behind_a_refused_log_in_says_why_and_offers_to_resume_the_account(

@@ -10,13 +10,13 @@ from urllib.parse import unquote
 import pytest
 from flask import Flask
 
-from dlq_console.errors import OutcomeUnknown
+from dlq_console.errors import OutcomeUnknown, PayloadRefused
 from dlq_console.hub import schemas
 from dlq_console.hub.policy import Policy
 from dlq_console.redact import MASK, Misplaced
 from dlq_console.store import canonical_scalars, queries
 from dlq_console.web import edit_words
-from dlq_console.web.edit import MOST_TYPED
+from dlq_console.web.edit import MOST_OFFERED, MOST_SENT
 from tests.web.desk import Desk
 from tests.web.visitor import Tags, Visitor, path_of, read
 
@@ -63,6 +63,61 @@ def test_a_payload_is_corrected_in_two_steps_without_script(desk: Desk, edna: Vi
     (entry, *_) = queries.audit(desk.hub.store, new.id)
     assert (entry.actor, entry.action, entry.note) == ("edna", "edit", "wrong number")
     assert "edna corrected the payload." in read(edna.get(f"/events/{event_id}").text)
+
+
+def _corrected(desk: Desk, event_id: int, **changes: Any) -> int:
+    payload = desk.hub.get(event_id).payload | changes
+    return desk.hub.edit(event_id, payload, actor="edna", note="wrong number").id
+
+
+def _section(page: str, other: int) -> str:
+    return page.partition(f'id="correction-{other}"')[2].partition("</section>")[0]
+
+
+def test_what_an_edit_changed_is_told_on_both_events_afterwards(desk: Desk, edna: Visitor) -> None:
+    old = _dead(desk)
+    new = _corrected(desk, old, number="9000", password="hunter3hunter3")
+    for here, other, said in (
+        (old, new, "Its corrected payload is in:"),
+        (new, old, "This event took the place of:"),
+    ):
+        page = edna.get(f"/events/{here}").text
+        told = _section(page, other)
+        assert f"{said} Event {other}" in read(told)
+        assert f'href="/events/{other}"' in told
+        assert "2 fields became different" in read(told)
+        assert "Number changed 8841 9000" in read(told)
+        assert told.count(MASK) == 2
+        assert "hunter" not in page
+        assert "open" not in Tags(told).named("details")[0], "folded up"
+        link = f"/events/{here}?correction={other}#correction-{other}"
+        assert link in [one.get("href") for one in Tags(page).named("a")], "from the history"
+        assert "open" in Tags(_section(edna.get(link.partition("#")[0]).text, other)).named("details")[0]
+
+
+def test_an_event_that_was_corrected_twice_tells_both(desk: Desk, edna: Visitor) -> None:
+    first = _dead(desk)
+    second = _corrected(desk, first, number="9000")
+    desk.hub.run(second)
+    third = _corrected(desk, second, number="9001")
+    page = edna.get(f"/events/{second}").text
+    assert "Number changed 8841 9000" in read(_section(page, first))
+    assert "Number changed 9000 9001" in read(_section(page, third))
+    assert page.count('<section class="section" id="correction-') == 2
+    page = edna.get(f"/events/{third}").text
+    assert "Number changed 9000 9001" in read(_section(page, second))
+    assert not _section(page, first)
+
+
+def test_what_cannot_be_compared_says_so(desk: Desk, edna: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = _dead(desk)
+    new = _corrected(desk, old, number="9000")
+    monkeypatch.setattr(queries, "LONGEST_PAYLOAD", 10)
+    assert "too large to be compared here" in read(_section(edna.get(f"/events/{new}").text, old))
+
+
+def test_an_event_that_nobody_corrected_has_nothing_of_it(desk: Desk, edna: Visitor) -> None:
+    assert 'id="correction-' not in edna.get(f"/events/{_dead(desk)}").text
 
 
 def _seen(page: str) -> dict[str, str]:
@@ -342,11 +397,55 @@ def test_the_same_payload_in_another_event_is_pointed_at(desk: Desk, edna: Visit
 def test_a_payload_that_is_too_large_for_a_form_is_sent_to_the_command_line(
     desk: Desk, edna: Visitor
 ) -> None:
-    event_id = _dead(desk, payload={"text": "x" * MOST_TYPED})
+    event_id = _dead(desk, payload={"text": "x" * MOST_OFFERED})
     page = edna.get(f"/events/{event_id}/edit").text
     assert f"dlq-console events edit {event_id} --payload @payload.json" in read(page)
     assert "<textarea" not in page
     assert len(page) < 60_000
+
+
+@pytest.mark.parametrize("size", [300_000, 1_200_000])
+def test_a_correction_that_is_too_large_is_given_back_with_the_one_limit_there_is(
+    desk: Desk, edna: Visitor, size: int
+) -> None:
+    # A long payload of before makes no larger one fit.
+    for event_id in (_dead(desk), desk.dead("9", payload={"text": "x" * 10_000})):
+        edna.get(f"/events/{event_id}/edit")
+        typed = json.dumps({"number": "x" * size})
+        answer = edna.post(f"/events/{event_id}/edit", payload=typed, note="of the accountant")
+        assert answer.status_code == 400
+        assert "The payload is larger than 256.0 kB of JSON, which is the limit." in read(answer.text)
+        assert _text(answer.text) == typed
+        assert "of the accountant</textarea>" in answer.text
+        assert "dlq-console events edit" not in answer.text
+        with pytest.raises(PayloadRefused, match="larger than the limit of 256,000 bytes"):
+            desk.hub.edit(event_id, json.loads(typed), actor="edna")
+
+
+def test_what_is_too_long_to_be_offered_but_not_to_be_kept_is_saved_from_the_form(
+    desk: Desk, edna: Visitor
+) -> None:
+    event_id = _dead(desk)
+    edna.get(f"/events/{event_id}/edit")
+    typed = json.dumps({"number": "é" * (MOST_OFFERED + 1)}, ensure_ascii=False)
+    checked = edna.post(f"/events/{event_id}/edit", payload=typed)
+    assert checked.status_code == 200
+    again = edna.post(f"/events/{event_id}/edit", step="change", **_hidden(checked.text))
+    assert _text(again.text) == typed
+    saved = edna.post(f"/events/{event_id}/edit", step="save", **_hidden(checked.text))
+    assert saved.status_code == 303
+    assert desk.hub.get(event_id + 1).payload == json.loads(typed)
+
+
+def test_what_no_form_takes_is_told_with_the_limit_of_this_one_and_the_way_back(
+    desk: Desk, edna: Visitor
+) -> None:
+    event_id = _dead(desk)
+    edna.get(f"/events/{event_id}/edit")
+    answer = edna.post(f"/events/{event_id}/edit", payload="x" * MOST_SENT)
+    assert answer.status_code == 413
+    assert "This form takes at most 4 MiB; nothing was changed." in read(answer.text)
+    assert f'<a href="/events/{event_id}/edit">Open the page again</a>' in answer.text
 
 
 def test_hostile_text_is_only_text(desk: Desk, edna: Visitor) -> None:

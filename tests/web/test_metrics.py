@@ -140,6 +140,15 @@ def test_services_are_told_by_the_names_that_lists_show(app: Flask, desk: Desk) 
     assert _values(found["dlq_console_bulkhead_max"], name="service:filial-sp") == [9]
 
 
+def test_figures_of_an_account_that_is_called_like_a_service_are_its_own(app: Flask, desk: Desk) -> None:
+    _keep(desk, _account(desk, "service:erp"), _account(desk, "erp"))
+    snapshots.keep(desk.hub.store, services.BREAKERS, {"erp": {"state": "open"}})
+    found = _scraped(app)["dlq_console_breaker_state"]
+    names = ("erp", "service:erp", "account:service:erp")
+    assert [len(_values(found, name=name)) for name in names] == [1, 1, 1]
+    assert _values(found, name="service:erp") == [2]
+
+
 def test_stale_figures_are_left_out_and_the_age_is_there(app: Flask, desk: Desk) -> None:
     _keep(desk, _account(desk, "filial-sp"))
     snapshots.keep(desk.hub.store, services.BREAKERS, {"payment_api": {"state": "open"}})

@@ -56,7 +56,8 @@ NUMBERS SELECT 'f1-' || (i % 997), 'filial-' || (i / 997), 'kind-1', 'E', 'perma
     {now}, {now}, {now} FROM g
 """,
     """
-INSERT INTO {bulk_run} (action, actor, state, created_at, cut_at, total) VALUES ('discard', 'joana', 'done', {now}, {now}, 9)
+INSERT INTO {bulk_run} (action, actor, acted_by, state, created_at, cut_at, frozen_at, total)
+VALUES ('discard', 'joana', 'maria', 'done', {now}, {now}, {now}, 9)
 """,
     """
 INSERT INTO {bulk_item} (bulk_id, event_id, position, epoch, cycle, state) NUMBERS SELECT i % 50 + 1, i, i, 1, 0, 'refused' FROM g
@@ -71,6 +72,8 @@ NUMBERS SELECT 'rule-' || (i % 12), 'filial-' || i, 'ticket', '{{"account":"fili
 UPDATE {event} SET entity_id = 'dlq.alert/' || (id % 70 + 1), idempotency_key = 'dlq.alert/' || (id % 70 + 1) || '/' || id || '/mail'
 WHERE status = 'done'
 """,
+    # Somebody has corrected the one whose page is asked for.
+    f"UPDATE {{event}} SET parent_id = id - 1 WHERE id = {ROWS // 2}",
     "INSERT INTO {group_desk} (fingerprint, assignee, updated_at) SELECT DISTINCT fingerprint, 'maria', {now} FROM {error_group} WHERE fingerprint LIKE 'f1-10%'",
 )
 
@@ -88,6 +91,8 @@ PAGES = (
     "/events",
     "/events?assignee=-",
     "/events?payload.number=N-3",
+    "/events?payload.number=1.240,50",
+    "/events?payload.total=1.240,50",
     "/groups",
     "/groups?kind=kind-1",
     "/groups?account=filial-3",
@@ -95,6 +100,7 @@ PAGES = (
     "/groups/f1-3",
     f"/events/{ROWS // 2}",
     "/search?q=N-3",
+    "/search?q=N-3+1.240,50",
     "/work",
     "/audit",
     "/audit?actor=person-1",

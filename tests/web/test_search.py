@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 import pytest
 from flask import Flask
 
 from dlq_console.hub.policy import Policy
+from dlq_console.web.search import MOST_NUMBERS
 from tests.web.desk import Desk
 from tests.web.visitor import Tags, Visitor, path_of, read
 
@@ -106,6 +108,58 @@ def test_the_last_word_is_looked_for_only_where_all_that_was_typed_finds_nothing
     assert "/events?entity=8819" in [link.get("href") for link in Tags(page).named("a")]
     assert 'value="invoice 8819"' in page
     assert "No event has “invoice 8820”" in read(maria.get("/search?q=invoice 8820").text)
+
+
+def test_every_number_that_was_typed_is_looked_for_and_none_is_dropped_in_silence(
+    desk: Desk, maria: Visitor
+) -> None:
+    first, second = desk.dead("8819"), desk.dead("8820")
+    page = maria.get("/search?q=8819 8820").text
+    assert ROW.findall(page) == [str(second), str(first)]
+    assert "2 events with “8819”, “8820”." in read(page)
+    links = [link.get("href") for link in Tags(page).named("a")]
+    assert {"/events?entity=8819", "/events?entity=8820"} <= set(links)
+    assert ROW.findall(maria.get("/search?q=8819, 8820;").text) == [str(second), str(first)]
+    page = maria.get("/search?q=8819 pedido 8821").text
+    assert ROW.findall(page) == [str(first)], "no jump to the one that was found"
+    assert "1 event with “8819”. No event has “8821” as its number" in read(page)
+    page = read(maria.get("/search?q=8821 8822").text)
+    assert "No event has “8821”, “8822” as its number" in page
+    maria.language = "pt-BR"
+    assert "1 evento com “8819”. Nenhum evento tem “8821”" in read(maria.get("/search?q=8819 8821").text)
+
+
+def test_two_numbers_of_one_event_lead_to_it(desk: Desk, maria: Visitor) -> None:
+    event_id = _order(desk, "8841", "C-5521")
+    desk.hub.publish_kinds("worker")
+    assert path_of(maria.client.get("/search?q=8841 C-5521")) == f"/events/{event_id}"
+
+
+def test_more_numbers_than_are_looked_for_are_said_to_be_left_out(desk: Desk, maria: Visitor) -> None:
+    ids = [desk.dead(f"N-{number}") for number in range(MOST_NUMBERS + 1)]
+    asked = [f"N-{number}" for number in range(MOST_NUMBERS)]
+    page = maria.get(f"/search?q={'+'.join(asked)}")
+    assert len(ROW.findall(page.text)) == MOST_NUMBERS
+    assert "numbers were looked for" not in read(page.text)
+    page = maria.get(f"/search?q={'+'.join(asked)}+N-{MOST_NUMBERS}")
+    assert ROW.findall(page.text) == [str(one) for one in ids[-2::-1]]
+    assert "Only the first 10 numbers were looked for." in read(page.text)
+
+
+@pytest.mark.parametrize("text", ["957,60", "R$ 957,60", "R$\u00a0957,60", "Total 957,60", "957.60"])
+def test_an_amount_is_found_as_a_page_shows_it(desk: Desk, maria: Visitor, text: str) -> None:
+    policy = Policy(max_attempts=1, columns={"Total": "total"})
+    first = desk.dead("1", payload={"total": Decimal("957.60")}, policy=policy)
+    desk.hub.publish_kinds("worker")
+    assert path_of(maria.client.get("/search", query_string={"q": text})) == f"/events/{first}"
+    second = desk.dead("2", payload={"total": Decimal("957.6")}, policy=policy)
+    maria.language = "pt-BR"
+    found = maria.client.get("/search", query_string={"q": text})
+    assert sorted(map(int, ROW.findall(found.text))) == [first, second]
+    (link,) = {one["href"] for one in Tags(found.text).named("a") if "payload." in one.get("href", "")}
+    listed = maria.get(link).text
+    assert sorted(map(int, ROW.findall(listed))) == [first, second]
+    assert "957,60" in listed
 
 
 def test_nobody_finds_what_they_may_not_see(app: Flask, desk: Desk) -> None:

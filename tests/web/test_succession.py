@@ -82,6 +82,32 @@ def test_a_click_on_an_old_page_is_refused_with_a_link_to_the_newer_event(
     assert desk.hub.get(old).status == "dead"
 
 
+@pytest.mark.parametrize("policy", ["ask", "latest_wins"])
+def test_a_row_whose_reprocess_was_refused_offers_it_no_more_and_says_why(
+    desk: Desk, maria: Visitor, policy: ReplayPolicy
+) -> None:
+    old, _ = _dead_and_newer(desk, policy)
+    button = f'formaction="/events/{old}/reprocess"'
+    assert button in maria.get("/dead-letters").text
+    answer = maria.htmx(f"/events/{old}/reprocess", view="row").text
+    row = answer.partition(f'<tr id="row-{old}"')[2]
+    assert row
+    assert button not in answer
+    assert DONE_ALREADY in read(row)
+    assert f'<a href="/events/{old}">Why not?</a>' in row
+    maria.language = "pt-BR"
+    answer = maria.htmx(f"/events/{old}/reprocess", view="row").text
+    assert f'<a href="/events/{old}">Por que não?</a>' in answer
+
+
+def test_a_row_that_somebody_was_faster_with_is_not_barred(desk: Desk, maria: Visitor) -> None:
+    event_id = desk.dead("8841")
+    desk.hub.discard(event_id, actor="joana", note="not needed")
+    answer = maria.htmx(f"/events/{event_id}/reprocess", view="row")
+    assert answer.status_code == 409
+    assert "Why not?" not in answer.text
+
+
 def test_a_person_who_knows_of_the_newer_event_reprocesses_all_the_same(desk: Desk, maria: Visitor) -> None:
     old, _ = _dead_and_newer(desk, "ask")
     assert 'name="even_if_newer" value="1"' in _page(maria, old)

@@ -30,12 +30,13 @@ OF_FEW_PAGES = {
     "charts.js": 360,
     "embed.js": 70,
     "embed-height.js": 20,
+    "filter.js": 30,
     "pulse.js": 90,
 }
 
 #: What may be used of htmx. A typo in an attribute is silently ignored, and some need `eval`.
 KNOWN_HTMX = {
-    "hx-disable", "hx-disabled-elt", "hx-get", "hx-headers", "hx-history", "hx-post", "hx-swap", "hx-swap-oob", "hx-sync",
+    "hx-disable", "hx-disabled-elt", "hx-get", "hx-headers", "hx-history", "hx-include", "hx-post", "hx-swap", "hx-swap-oob", "hx-sync",
     "hx-target", "hx-trigger",
 }  # fmt: skip
 _HTMX = re.compile(r"\b(?:data-)?hx-[a-z:-]+")

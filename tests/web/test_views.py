@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from flask import Flask
 
 from tests.web.desk import Desk
@@ -82,10 +83,60 @@ def test_a_name_that_is_taken_is_refused_and_not_lost(desk: Desk, maria: Visitor
     answer = maria.post("/views", page="dead-letters", view_name="own", account="b")
     assert answer.status_code == 409
     assert "You have a view of this name already; choose another name." in read(answer.text)
-    assert ">own<" in answer.text
-    assert maria.post("/views", page="dead-letters", view_name="").status_code == 400
     assert maria.post("/views", page="users", view_name="x").status_code == 400
     assert maria.post("/views", page="events", view_name="x", status="nonsense").status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "sentence"),
+    [
+        ("own", 409, "Você já tem uma visão com este nome; escolha outro."),
+        ("y" * 81, 400, "O nome de uma visão tem de 1 a 80 caracteres, todos visíveis."),
+        ("  ", 400, "O nome de uma visão tem de 1 a 80 caracteres, todos visíveis."),
+    ],
+)
+@pytest.mark.parametrize("page", ["dead-letters", "events"])
+def test_a_view_that_is_not_kept_leads_back_to_its_list_with_what_was_written(
+    desk: Desk, maria: Visitor, page: str, name: str, status: int, sentence: str
+) -> None:
+    shown, hidden = desk.dead("1", account="b"), desk.dead("2", account="a")
+    _save(maria, "own", account="a")
+    maria.language = "pt-BR"
+    answer = maria.post("/views", page=page, view_name=name, account="b", shared="1")
+    assert answer.status_code == status
+    assert f'<tr id="row-{shown}"' in answer.text
+    assert f'<tr id="row-{hidden}"' not in answer.text
+    sheet = answer.text.partition('<details class="menu to-right" open>')[2].partition("</details>")[0]
+    assert sentence in read(sheet)
+    (field,) = [tag for tag in Tags(sheet).named("input") if tag.get("id") == "view-name"]
+    assert (field["value"], field["aria-invalid"], field["aria-describedby"]) == (
+        name,
+        "true",
+        "view-refused",
+    )
+    assert '<p class="late small-text" id="view-refused"' in sheet
+    kept = {
+        tag["name"]: tag.get("value", "") for tag in Tags(sheet).named("input") if tag["name"] != "csrf_token"
+    }
+    assert kept == {"page": page, "account": "b", "view_name": name, "shared": "1"}
+    assert 'name="shared" value="1" checked' in sheet
+    assert maria.post("/views", **(kept | {"view_name": "another"})).status_code == 303
+
+
+def test_another_name_that_is_taken_is_told_beside_the_view_that_was_to_have_it(
+    desk: Desk, maria: Visitor
+) -> None:
+    _save(maria, "first", account="a")
+    _save(maria, "second", account="b")
+    answer = maria.post(_address_of(maria, "second"), view_name="first")
+    assert answer.status_code == 409
+    (sheet,) = answer.text.split('<details class="menu to-right" open>')[1:]
+    (field,) = [
+        tag for tag in Tags(sheet.partition("</details>")[0]).named("input") if tag.get("required") == ""
+    ]
+    assert (field["name"], field["value"], field["aria-invalid"]) == ("view_name", "first", "true")
+    assert "You have a view of this name already; choose another name." in read(sheet)
+    assert "second Dead letters" in read(maria.get("/views").text)
 
 
 def test_who_only_looks_keeps_views_but_shares_none(desk: Desk, vera: Visitor) -> None:
@@ -109,7 +160,7 @@ def test_a_list_takes_a_view_by_its_number_and_what_is_asked_for_beside_it(
     joana = Visitor(app).enter(desk, "joana", "operator")
     for nonsense in (number, "x", "9" * 30):
         answer = joana.get(f"/dead-letters?view={nonsense}")
-        assert (answer.status_code, "there is no such view" in answer.text) == (400, True)
+        assert (answer.status_code, "There is no such view any more" in answer.text) == (400, True)
 
 
 def _address_of(visitor: Visitor, name: str) -> str:

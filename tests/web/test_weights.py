@@ -254,6 +254,25 @@ def test_a_long_history_is_cut_and_can_be_had_whole(full: Desk, maria: Visitor) 
     assert whole.count("joana reprocessou") == MOST_ENTRIES
 
 
+def test_an_event_that_was_corrected_twice_and_sent_before_fits_its_page(full: Desk, maria: Visitor) -> None:
+    def fields(text: str) -> dict[str, str]:
+        return {f'"field" {one}': f"{text}{'<&' * 500}" for one in range(100)}
+
+    hub, policy = full.hub, Policy(max_attempts=1)
+    full.done("twice", kind="order.sent", payload=fields("sent"), policy=policy)
+    first = full.dead("twice", kind="order.sent", payload=fields("first"), error=PermanentError("<&" * 100))
+    second = hub.edit(first, fields("second"), actor="edna", note="<&" * 500)
+    for _ in range(MOST_ENTRIES):
+        hub.run(second.id)
+        hub.reprocess(second.id, actor="joana", note="<&" * 500)
+    hub.run(second.id)
+    third = hub.edit(second.id, fields("third"), actor="edna")
+    page = maria.get(f"/events/{second.id}")
+    assert page.text.count('<table class="grid different">') == 3
+    assert len(page.data) < LARGEST_PAGE
+    assert _weight(maria, f"/events/{third.id}") < LARGEST_PAGE
+
+
 # What does not fit is still there
 
 

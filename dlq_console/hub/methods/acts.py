@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from dlq_console.errors import ActionNotAllowed
@@ -24,6 +25,7 @@ class ActMethods(HubBase):
         note: str | None = None,
         attempts: int | None = None,
         after: float = 0,
+        at: datetime | None = None,
         seen_epoch: int | None = None,
         even_if_newer: bool = False,
     ) -> Event:
@@ -35,6 +37,7 @@ class ActMethods(HubBase):
             note: why.
             attempts: how many attempts it gets; None for what the policy says.
             after: seconds from now until it may run.
+            at: the moment from which on it may run, with its zone, in place of `after`.
             seen_epoch: the `lease_epoch` that the person saw; refused when the event has moved on since.
             even_if_newer: run it although a newer event of its entity exists, where its kind has
                 `replay_policy="ask"`.
@@ -55,6 +58,7 @@ class ActMethods(HubBase):
             note=note,
             attempts=attempts,
             after=after,
+            at=at,
             max_wait=policy.max_wait,
             seen_epoch=seen_epoch,
             replay_policy=policy.replay_policy,

@@ -32,6 +32,8 @@ from dlq_console.store.shared_state import SqlState
 from dlq_console.store.store import Store
 
 MakeState = Callable[[Store], SharedState]
+#: Brings up to date how an account stands, or all do (None), after somebody has acted upon its door.
+JudgeAgain = Callable[[Store, str | None], None]
 
 
 class HubBase:
@@ -42,6 +44,7 @@ class HubBase:
         make_publisher: makes the publisher at its first use, once per process.
         make_state: makes the state that guards of all programs share, from the store; it opens nothing.
         services: how breakers and bulkheads of services are configured.
+        judge_again: called after each act of a person upon a door; None where nobody tells how accounts stand.
     """
 
     def __init__(
@@ -51,8 +54,10 @@ class HubBase:
         *,
         make_state: MakeState = SqlState,
         services: Services = NO_SERVICES,
+        judge_again: JudgeAgain | None = None,
     ) -> None:
         self.registry = Registry()
+        self._judge_again = judge_again
         self.services = services
         self._set_up(settings, make_publisher, make_state)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 from typing import Literal
 
-from dlq_console.errors import PayloadRefused
+from dlq_console.errors import PayloadRefused, StoreUnavailable
 from dlq_console.hub import doors, services
 from dlq_console.hub.methods.base import HubBase
 from dlq_console.resilience import Bulkhead, BulkheadConfig, CircuitBreaker, CircuitBreakerConfig
@@ -24,6 +25,7 @@ class DoorMethods(HubBase):
             PayloadRefused: a name, note or moment is no such thing.
         """
         doors.pause_account(self.store, name, actor=actor, note=note, until=until)
+        self._acted_upon(name)
 
     def resume_account(self, name: str, *, actor: str, note: str | None = None) -> None:
         """Let events of an account start again that is paused, or that its provider had closed, in whole or for some kinds.
@@ -33,6 +35,7 @@ class DoorMethods(HubBase):
             PayloadRefused: a name or note is no such thing.
         """
         doors.resume_account(self.store, name, actor=actor, note=note)
+        self._acted_upon(name)
 
     def open_provider(self, name: str, *, actor: str, note: str | None = None) -> None:
         """Let events go to a provider again that had closed itself for all accounts.
@@ -42,6 +45,7 @@ class DoorMethods(HubBase):
             PayloadRefused: a name or note is no such thing.
         """
         doors.open_provider(self.store, name, actor=actor, note=note)
+        self._acted_upon(None)
 
     def breaker(self, name: str, config: CircuitBreakerConfig | None = None) -> CircuitBreaker:
         """The circuit breaker of a service, shared by all programs on this state; the same object each time.
@@ -72,7 +76,8 @@ class DoorMethods(HubBase):
 
         Args:
             name: as the list shows it: an account, `<account>/<kind>` where the kind has a breaker of its own ("/" and
-                "%" in the account are escaped), or a service that guards protect; `service:<name>` is always a service.
+                "%" in the account are escaped), or a service that guards protect; `service:<name>` is always a service,
+                `account:<name>` never.
             position: "open" lets nothing start, "closed" everything, whatever the calls say.
             actor: who decides it.
             note: why.
@@ -88,6 +93,7 @@ class DoorMethods(HubBase):
         service = services.service_of(self.store, self.state, name)
         if service is None:
             doors.force_circuit(self.store, name, forced, actor=actor, note=note, seconds=seconds)
+            self._acted_upon(doors.circuit_scope(self.store, name).account)
         else:
             services.force(
                 self.store,
@@ -111,7 +117,16 @@ class DoorMethods(HubBase):
         service = services.service_of(self.store, self.state, name)
         if service is None:
             doors.reset_circuit(self.store, name, actor=actor, note=note)
+            self._acted_upon(doors.circuit_scope(self.store, name).account)
         else:
             services.reset(
                 self.store, self.state, service, actor=actor, note=note, settings=self.services.breakers
             )
+
+    def _acted_upon(self, account: str | None) -> None:
+        """Let everybody see at once what an act upon a door has changed; None where it may concern every account."""
+        if self._judge_again is None:
+            return
+        # The act is done, and the next look, in two seconds, sees it too.
+        with suppress(StoreUnavailable):
+            self._judge_again(self.store, account)

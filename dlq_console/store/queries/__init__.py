@@ -32,10 +32,12 @@ from dlq_console.store.queries.groups import (
 from dlq_console.store.queries.lines import EventLine, Listed
 from dlq_console.store.queries.neighbours import (
     LONGEST_PAYLOAD,
+    Correction,
     LastSuccess,
     Neighbour,
     Neighbours,
     behind,
+    corrections,
     last_success,
     same_entity,
 )
@@ -58,6 +60,7 @@ __all__ = [
     "Cause",
     "CircuitChange",
     "ClosedDoor",
+    "Correction",
     "Count",
     "DeadLetters",
     "EventLine",
@@ -83,6 +86,7 @@ __all__ = [
     "circuit_changes",
     "closed_doors",
     "concerns",
+    "corrections",
     "count",
     "counted_in",
     "dead_letters",

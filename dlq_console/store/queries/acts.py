@@ -113,7 +113,7 @@ def read_event_id(text: str) -> int | None:
         FilterError: that is no id.
     """
     if text and not (re.fullmatch("[0-9]{1,19}", text) and int(text) <= MAX_ID):
-        raise FilterError("event: write the number of an event.")
+        raise FilterError("event: write the number of an event.", name="event", cause="event")
     return int(text) if text else None
 
 

@@ -132,17 +132,19 @@ def _figures_sql(route: Route) -> str:
     newest, matches, sampled = _newest_sql(route)
     return f"""
 WITH newest AS ({newest}), biggest AS (
-    SELECT fingerprint, count(*) AS number, max(id) AS newest_id
+    SELECT fingerprint, count(*) AS number, max(finished_at) AS died_last
     FROM newest WHERE fingerprint IS NOT NULL AND {matches}
-    GROUP BY fingerprint ORDER BY number DESC, newest_id DESC LIMIT 1
+    GROUP BY fingerprint ORDER BY number DESC, died_last DESC LIMIT 1
 ), cause AS (
-    SELECT biggest.fingerprint, number, newest_id, min(finished_at) AS since,
+    SELECT biggest.fingerprint, number, min(finished_at) AS since,
         min(kind) AS kind, max(kind) AS other_kind, min(account) AS account, max(account) AS other_account
     FROM biggest JOIN newest ON newest.fingerprint = biggest.fingerprint AND {matches}
-    GROUP BY biggest.fingerprint, number, newest_id
+    GROUP BY biggest.fingerprint, number
 )
 SELECT counted.matched, counted.stopped, cause.*, e.last_error, {sampled} AS sampled
-FROM ({count_sql(route)}) AS counted LEFT JOIN cause ON {ANY} LEFT JOIN {{event}} e ON e.id = cause.newest_id
+FROM ({count_sql(route)}) AS counted LEFT JOIN cause ON {ANY} LEFT JOIN {{event}} e ON e.id = (
+    SELECT id FROM newest WHERE fingerprint = cause.fingerprint AND {matches} ORDER BY finished_at DESC, id DESC LIMIT 1
+)
 """
 
 

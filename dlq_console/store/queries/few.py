@@ -79,13 +79,25 @@ def asked_for(flt: EventFilter, statuses: tuple[Status, ...] | None) -> tuple[li
     return few, parameters
 
 
-def field(number: int) -> Few:
-    """Events with the value `field_value_<number>` in the configured field `field_path_<number>`."""
-    return _noted(
-        "event_field",
-        f"value = :field_value_{number} AND path = :field_path_{number}",
-        "value, path, event_id",
-    )
+def field(number: int, spellings: int = 1) -> Few:
+    """Events with one of some values in the configured field `field_path_<number>`.
+
+    The values are `field_value_<number>_0` and so on, as many as there are `spellings`.
+    """
+    path = f"path = :field_path_{number}"
+    values = [f":field_value_{number}_{place}" for place in range(spellings)]
+    by_value = [
+        _noted("event_field", f"value = {value} AND {path}", "value, path, event_id") for value in values
+    ]
+    if spellings == 1:
+        return by_value[0]
+    # One walk along the index for each, because a list of values has no order there.
+    walks = [
+        f"SELECT * FROM (SELECT event_id {one.members} LIMIT {2 * FEW_LIMIT}) AS walk_{place}"
+        for place, one in enumerate(by_value)
+    ]
+    any_of = _noted("event_field", f"value IN ({', '.join(values)}) AND {path}", "value")
+    return Few(members=f"FROM ({' UNION ALL '.join(walks)}) AS spelled", check=any_of.check)
 
 
 def dead_with_text(condition: str) -> Few:

@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
+from dlq_console.store.causes import DIED_LAST
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.groups import CAP
 from dlq_console.store.queries.routes import ANY, MAX_BRANCHES, Accounts, prepared
@@ -23,19 +24,19 @@ REACH, REACH_OF_PAIRS = 10_000, 5_000
 _BIGGEST = "number DESC, last_seen_at DESC, fingerprint DESC"
 _SEEN = "fingerprint, account, kind, first_seen_at, last_seen_at, sampled_at"
 _ADDED_UP = f"""
-SELECT newest.fingerprint, newest.account, newest.kind, number, largest, accounts,
-    summed.first_seen_at, summed.last_seen_at, summed.sampled_at
+SELECT fingerprint, max(CASE WHEN rank_of_death = 1 THEN account END) AS account,
+    max(CASE WHEN rank_of_death = 1 THEN kind END) AS kind,
+    sum({{least}}(dead, {CAP})) AS number, max(dead) AS largest, count(*) AS accounts,
+    min(first_seen_at) AS first_seen_at, max(last_seen_at) AS last_seen_at, min(sampled_at) AS sampled_at
 FROM (
-    SELECT fingerprint, sum({{least}}(dead, {CAP})) AS number, max(dead) AS largest, count(*) AS accounts,
-        min(first_seen_at) AS first_seen_at, max(last_seen_at) AS last_seen_at, min(sampled_at) AS sampled_at,
-        max(sample_event_id) AS newest_id
-    FROM walked WHERE CONDITION GROUP BY fingerprint
-) AS summed JOIN walked newest ON newest.fingerprint = summed.fingerprint AND newest.sample_event_id = summed.newest_id
+    SELECT walked.*, row_number() OVER (PARTITION BY fingerprint ORDER BY {DIED_LAST}) AS rank_of_death
+    FROM walked WHERE CONDITION
+) AS ranked GROUP BY fingerprint
 """
 
 
 def _text(name: str) -> str:
-    """SQL for what the newest event of a cause says; looked up for the causes of the answer alone."""
+    """SQL for what the event says that died last of a cause; looked up for the causes of the answer alone."""
     return f"(SELECT {name} FROM {{error_group}} g WHERE g.fingerprint = page.fingerprint AND g.account = page.account)"
 
 

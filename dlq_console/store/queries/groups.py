@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
+from dlq_console.store.causes import DIED_LAST
 from dlq_console.store.events import read_time
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.fingerprints import general
@@ -31,8 +32,8 @@ MAX_GROUPS = 200
 class Group:
     """The dead events of one cause, as far as the asking person may see them.
 
-    `cause` is what they have in common, with gaps where they differ; `sample` is the error of the newest, event
-    `sample_event_id`. `account` is None where several are touched. `share` is its part of all dead events that the
+    `cause` is what they have in common, with gaps where they differ; `sample` is the error of the one that died last,
+    event `sample_event_id`. `account` is None where several are touched. `share` is its part of all dead events that the
     answer is about, 0 to 1. `first_seen_at` may be before the oldest event that is dead now.
     """
 
@@ -108,7 +109,7 @@ def cause_of(store: Store, fingerprint: str, *, accounts: Accounts = None) -> st
     """What the events of a group have in common, as it was counted last; empty where it has not been counted yet."""
     visible = ANY if accounts is None else "account IN :visible_list"
     template = f"""
-SELECT sample FROM {{error_group}} WHERE fingerprint = :fingerprint AND {visible} ORDER BY sample_event_id DESC LIMIT 1
+SELECT sample FROM {{error_group}} WHERE fingerprint = :fingerprint AND {visible} ORDER BY {DIED_LAST} LIMIT 1
 """
     parameters: dict[str, Any] = {"fingerprint": fingerprint}
     if accounts is not None:
@@ -156,10 +157,15 @@ def _sampled(
 def _counted_sql(route: Route) -> str:
     """SQL for the groups among the rows of a list; the last columns tell whether all of them were looked at."""
     return f"""
-WITH walked AS ({route.numbered_rows("id, fingerprint, account, finished_at")}), summed AS (
+WITH walked AS ({route.numbered_rows("id, fingerprint, account, finished_at")}), found AS (
+    SELECT id, fingerprint, account, finished_at,
+        row_number() OVER (PARTITION BY fingerprint ORDER BY finished_at DESC, id DESC) AS rank_of_death
+    FROM walked WHERE matches AND fingerprint IS NOT NULL
+), summed AS (
     SELECT fingerprint, count(*) AS number, count(DISTINCT account) AS accounts, min(account) AS account,
-        min(finished_at) AS first_seen_at, max(finished_at) AS last_seen_at, max(id) AS sample_event_id
-    FROM walked WHERE matches AND fingerprint IS NOT NULL GROUP BY fingerprint
+        min(finished_at) AS first_seen_at, max(finished_at) AS last_seen_at,
+        max(CASE WHEN rank_of_death = 1 THEN id END) AS sample_event_id
+    FROM found GROUP BY fingerprint
 )
 SELECT summed.*, newest.kind, newest.error_type, newest.verdict, newest.last_error AS sample,
     sum(summed.number) OVER () AS total, count(*) OVER () AS groups,

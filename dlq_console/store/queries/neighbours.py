@@ -1,4 +1,4 @@
-"""Which events stand beside one: others of the same record, the last of them that was sent, and those that wait behind it?"""
+"""Which events stand beside one: others of its record, the last that was sent, what it corrects, and what waits behind it?"""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sqlalchemy import Row
 
 from dlq_console.store.events import EventSummary, read_time
 from dlq_console.store.lanes import place
+from dlq_console.store.states import Reason
 from dlq_console.store.store import Store
 
 #: The newest events of a number that are looked at, whatever their account: a record has few, a number such as "0" many.
@@ -54,6 +55,17 @@ class LastSuccess:
     payload_json: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """The other side of an edit: the event that one took the place of, or the one that took its place.
+
+    `payload_json` is None where it is too long to be compared.
+    """
+
+    id: int
+    payload_json: str | None
+
+
 _COLUMNS = "id, kind, account, entity_id, version, status, reason, created_at, finished_at"
 #: Sorted as the index of entities is, so that every engine walks it from the newest on.
 _OF_NUMBER = f"""
@@ -62,12 +74,18 @@ SELECT {_COLUMNS} FROM {{event}} WHERE entity_id = :entity ORDER BY entity_id DE
 _SAME_ENTITY = f"""
 SELECT * FROM ({_OF_NUMBER}) AS newest WHERE account = :account AND id <> :id ORDER BY id DESC LIMIT {SHOWN + 1}
 """
+_COMPARED = f"CASE WHEN length(payload) <= {LONGEST_PAYLOAD} THEN payload END AS payload"
 _LAST_SUCCESS = f"""
-SELECT id, finished_at, CASE WHEN length(payload) <= {LONGEST_PAYLOAD} THEN payload END AS payload
+SELECT id, finished_at, {_COMPARED}
 FROM {{event}} WHERE id = (
     SELECT max(id) FROM ({_OF_NUMBER}) AS newest
     WHERE account = :account AND kind = :kind AND id <> :id AND status = 'done'
 )
+"""
+_CORRECTIONS = f"""
+SELECT id, {_COMPARED} FROM {{event}} WHERE id IN (:corrected, :correct) AND account = :account
+    AND ((superseded_by = :id AND reason = '{Reason.EDITED}') OR parent_id = :id)
+ORDER BY id
 """
 _BEHIND = f"""
 SELECT {_COLUMNS} FROM {{event}} e WHERE e.status = 'blocked' AND e.lane = :lane
@@ -90,6 +108,22 @@ def last_success(store: Store, event: EventSummary) -> LastSuccess | None:
     if row is None or finished_at is None:
         return None
     return LastSuccess(row.id, finished_at, row.payload)
+
+
+def corrections(store: Store, event: EventSummary) -> tuple[Correction, ...]:
+    """What an event corrects, then what corrects it, as far as they are kept."""
+    correct = event.superseded_by if event.reason == Reason.EDITED else None
+    if event.parent_id is None and correct is None:
+        return ()
+    asked = {
+        "id": event.id,
+        "account": event.account,
+        "corrected": event.parent_id or 0,
+        "correct": correct or 0,
+    }
+    with store.read() as connection:
+        rows = connection.execute(store.statement(_CORRECTIONS), asked).all()
+    return tuple(Correction(row.id, row.payload) for row in rows)
 
 
 def behind(store: Store, lane: str) -> Neighbours:

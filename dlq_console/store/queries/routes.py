@@ -17,6 +17,7 @@ from typing import Any, Literal
 from sqlalchemy import BigInteger, BindParameter, Text, TextClause, bindparam
 from sqlalchemy.types import TypeEngine
 
+from dlq_console.store.amounts import spellings_of_amount
 from dlq_console.store.columns import configured_paths
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.internal import NOT_INTERNAL
@@ -292,8 +293,11 @@ def _payload(draft: _Draft, flt: EventFilter, store: Store) -> list[Few]:
     known = configured_paths(store, flt.kind) if flt.payload else frozenset()
     for number, (path, value) in enumerate(flt.payload):
         if path in known:
-            found.append(few.field(number))
-            draft.parameters |= {f"field_path_{number}": path, f"field_value_{number}": value}
+            spelled = {
+                f"field_value_{number}_{place}": one for place, one in enumerate(spellings_of_amount(value))
+            }
+            found.append(few.field(number, len(spelled)))
+            draft.parameters |= {f"field_path_{number}": path} | spelled
             continue
         condition, parameters = payload_check(number, path, value, sqlite=store.sqlite)
         draft.checks.append(condition)

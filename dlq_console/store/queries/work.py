@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
+from dlq_console.store.causes import DIED_LAST
 from dlq_console.store.events import read_time
 from dlq_console.store.fingerprints import general
 from dlq_console.store.queries.lines import LINES, EventLine
@@ -48,9 +49,10 @@ NUMBER = f"SELECT count(*) FROM ({_mine(LOOKED_AT + 1)}) AS mine"
 #: read whole, which an engine might do for a join.
 _MY_GROUPS = "SELECT fingerprint, due_at FROM {group_desk} WHERE assignee = :name"
 _COUNTED = "FROM {error_group} g WHERE g.fingerprint = d.fingerprint AND g.dead > 0 AND VISIBLE"
+_LAST = f"{_COUNTED} ORDER BY {DIED_LAST} LIMIT 1"
 GROUPS = f"""
 SELECT * FROM (
-    SELECT d.fingerprint, d.due_at, (SELECT max(g.sample) {_COUNTED}) AS sample, (SELECT max(g.kind) {_COUNTED}) AS kind,
+    SELECT d.fingerprint, d.due_at, (SELECT g.sample {_LAST}) AS sample, (SELECT g.kind {_LAST}) AS kind,
         (SELECT sum(g.dead) {_COUNTED}) AS dead
     FROM ({_MY_GROUPS}) AS d
 ) AS mine WHERE dead > 0

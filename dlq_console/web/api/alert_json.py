@@ -53,7 +53,10 @@ def sentence(one: Notice, rules: InForce) -> str:
     if when is None:
         return one.subject
     over = rules.over_of(one.rule)
-    return alert_words.sentence(when, one.subject, one.value or 0.0, one.found, _ENGLISH, over=over)
+    ended = one.closed_at is not None
+    return alert_words.sentence(
+        when, one.subject, one.value or 0.0, one.found, _ENGLISH, over=over, ended=ended
+    )
 
 
 def rule_json(rule: AlertRule, snooze: Snooze | None) -> Document:

@@ -78,6 +78,10 @@ def how_things_stand() -> Response:
     return json_answer(_document(look(hub().store).only(demand(Permission.VIEW).accounts)))
 
 
+#: What only the next judgement asks for.
+_OF_JUDGING = frozenset({"opened_with", "left"})
+
+
 def _document(seen: Seen) -> dict[str, Any]:
     told = spelling.account_values(seen.health)
     as_of = seen.health.as_of
@@ -87,7 +91,7 @@ def _document(seen: Seen) -> dict[str, Any]:
         "stale": seen.is_doubtful,
         "items": [
             {
-                **told[one.account],
+                **{name: value for name, value in told[one.account].items() if name not in _OF_JUDGING},
                 "word": str(Word.UNKNOWN if seen.is_doubtful else one.word),
                 "last_word": str(one.word),
                 "needs_person": one.needs_person,

@@ -37,7 +37,9 @@ class LagSchema(Schema):
     completions_per_minute = number_field("Events that ended well or died.")
     minutes = count_field("Over how many minutes lag and rates were counted.")
     drain_seconds = number_field("Until what is due will be through; null where that is not so or not known.")
-    drain_bound = fields.String(metadata=about("What limits it: pace, provider, door or nothing."))
+    drain_bound = fields.String(
+        metadata=about("What limits it: pace, provider, door, opening (too short ago) or nothing.")
+    )
     as_of = time_field("When the states were read.")
     stale = fields.Boolean(metadata=about("More has probably changed since then than is told."))
 

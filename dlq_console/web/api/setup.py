@@ -25,12 +25,15 @@ from dlq_console.web.api.health import health
 from dlq_console.web.api.kinds import kinds
 from dlq_console.web.api.lag import LagSchema, lag
 from dlq_console.web.api.nodes import nodes
+from dlq_console.web.api.recovery import recovery
 from dlq_console.web.api.views import views
 from dlq_console.web.api.workers import workers
 from dlq_console.web.security import csrf
 
 #: In the order in which they are described.
-PARTS = (api, acts, groups, kinds, desk, doors, lag, health, alerts, workers, nodes, bulk, views, embeds)
+PARTS = (
+    api, acts, groups, kinds, desk, doors, lag, health, alerts, workers, nodes, recovery, bulk, views, embeds,
+)  # fmt: skip
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 #: Answers what no route of the API does; the pages' own error pages are of no use to a program.

@@ -43,6 +43,8 @@ def upgrade() -> None:
     _embed(f"{prefix}embed")
     _alerts(prefix)
     _first_seen(f"{prefix}error_group")
+    # When how many items of a bulk run had ended, by which its pace is told.
+    op.add_column(f"{prefix}bulk_run", _text("marks", null=True))
 
 
 def _rollup(table: str) -> None:
@@ -129,6 +131,7 @@ def _alerts(prefix: str) -> None:
         _text("condition", null=True),
         *map(_text, ("subject", "level", "found")),
         sa.Column("value", sa.Float(), nullable=True),
+        sa.Column("worst", sa.Float(), nullable=True),
         _time("opened_at"),
         _time("seen_at"),
         _time("closed_at", null=True),
