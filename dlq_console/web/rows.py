@@ -30,7 +30,7 @@ from dlq_console.web.words import Look
 
 #: Bytes of a page for the texts of all rows, and for those where fields of the payload have columns, whose cells take
 #: room themselves; what is always left of them.
-TEXTS, TEXTS_WITH_COLUMNS, LEAST_TEXTS = 9_000, 5_500, 3_000
+TEXTS, TEXTS_WITH_COLUMNS, LEAST_TEXTS = 9_000, 5_500, 2_600
 #: Bytes of a row for its texts; of its error: what it shows, and what it says to whoever points at it.
 MOST, SAID, RAW = 600, 180, 320
 
