@@ -111,7 +111,7 @@ def test_a_run_goes_on_after_the_console_that_took_it_was_killed(
     console.wait_for_line("Listening at")
     answer = requests.post(
         f"http://127.0.0.1:{port}/api/v1/bulk",
-        json={"action": "reprocess", "filter": {}, "note": "fixed", "window": 1000, "rate": RATE},
+        json={"action": "reprocess", "all": True, "note": "fixed", "window": 1000, "rate": RATE},
         headers={"Authorization": f"Bearer {token}"},
         timeout=SOON,
     )
