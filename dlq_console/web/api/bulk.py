@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qs
 
 from flask import Response, request, url_for
 
-from dlq_console.errors import PayloadRefused
 from dlq_console.hub.bulk import Verb
 from dlq_console.hub.bulk_json import item_page_json, preview_json, run_json
 from dlq_console.store.filters import EventFilter, refuse_unknown
 from dlq_console.store.people import Permission, Person
-from dlq_console.store.states import Status
 from dlq_console.web.api import bulk_schemas
 from dlq_console.web.api.access import demand
 from dlq_console.web.api.blueprints import PROBLEM, api_blueprint, json_answer
@@ -134,7 +131,6 @@ def _filter(asking: Person, asked: dict[str, Any]) -> EventFilter | None:
 
     Raises:
         FilterError: it cannot be understood, or would tell what is masked.
-        PayloadRefused: it is empty, and nothing shows that every dead event is meant.
         ViewNotFound: it names a view that is not there.
     """
     given = asked.get("filter")
@@ -143,20 +139,4 @@ def _filter(asking: Person, asked: dict[str, Any]) -> EventFilter | None:
         return EventFilter() if asked["all"] and not names_others else None
     parameters = parse_qs(given, keep_blank_values=True) if isinstance(given, str) else parameters_of(given)
     refuse_unknown(parameters, PARAMETERS, beside={VIEW})
-    flt = read_filter(asking, parameters)
-    if VIEW not in parameters and _is_all(flt) and not _may_be_all(asked):
-        raise PayloadRefused(
-            "filter: an empty one means every dead event; say so with all: true, or name their number as expected_count."
-        )
-    return flt
-
-
-def _is_all(flt: EventFilter) -> bool:
-    """Whether a filter leaves no dead event out."""
-    return replace(flt, status=()).is_empty and (not flt.status or Status.DEAD in flt.status)
-
-
-def _may_be_all(asked: dict[str, Any]) -> bool:
-    """Whether a request shows that it means them, does nothing, or names others besides (which is refused elsewhere)."""
-    shown = ("dry_run", "all", "selection_token", "ids")
-    return any(asked.get(name) for name in shown) or asked.get("expected_count") is not None
+    return read_filter(asking, parameters)

@@ -19,9 +19,7 @@ class BulkSchema(BodySchema):
     )
     all = fields.Boolean(
         load_default=False,
-        metadata=about(
-            "Every dead event is meant: needed with an empty filter, unless expected_count is given."
-        ),
+        metadata=about("Every dead event is meant; the same as an empty filter."),
     )
     arguments = fields.Raw(
         allow_none=True,
