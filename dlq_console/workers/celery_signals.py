@@ -18,6 +18,7 @@ from typing import Any
 from dlq_console.clock import monotonic
 from dlq_console.hub.execution import TimeLimitReached
 from dlq_console.store.events import Event
+from dlq_console.workers.forked import let_copies_be_programs
 
 #: A handler that does not heed its time limit is ended with its process so many seconds later: well before its lease
 #: ends, which is 5 seconds after the limit.
@@ -30,6 +31,8 @@ STOP_PATIENCE = 20.0
 LEAVE_AFTER = 0.1
 
 NEVER = float("inf")
+#: What a run hears of in its own way.
+_OURS = (signal.SIGTERM, signal.SIGALRM)
 
 
 class GiveBack(BaseException):
@@ -46,6 +49,7 @@ class RunSignals:
         # Moments on the monotonic clock.
         self._limit_at = self._hard_limit_at = self._give_back_at = NEVER
         self._others: dict[signal.Signals, Any] = {}
+        let_copies_be_programs(_OURS, self._be_a_program)
 
     @property
     def leaving(self) -> bool:
@@ -61,10 +65,8 @@ class RunSignals:
         self._busy = True
         # A process that is about to end has kept its own handlers since the last block.
         if not self._asked_to_end:
-            self._others = {
-                signal.SIGTERM: signal.signal(signal.SIGTERM, self._on_end),
-                signal.SIGALRM: signal.signal(signal.SIGALRM, self._on_alarm),
-            }
+            on_signal = {signal.SIGTERM: self._on_end, signal.SIGALRM: self._on_alarm}
+            self._others = {number: signal.signal(number, on_signal[number]) for number in _OURS}
         try:
             yield
         finally:
@@ -133,6 +135,12 @@ class RunSignals:
             raise TimeLimitReached
         if patience_over:
             raise GiveBack
+
+    def _be_a_program(self) -> None:
+        """What a handler has forked ends at once; no run of its parent's is to be saved in it."""
+        if self._busy:
+            for number in _OURS:
+                signal.signal(number, signal.SIG_DFL)
 
     def _end(self, frame: FrameType | None) -> None:
         """What Celery would have done on SIGTERM."""

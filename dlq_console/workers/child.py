@@ -18,12 +18,15 @@ from dlq_console.errors import StoreUnavailable
 from dlq_console.hub.core import HubCore
 from dlq_console.hub.execution import run_claimed
 from dlq_console.store.events import Event
+from dlq_console.workers.forked import let_copies_be_programs
 
 logger = logging.getLogger(__name__)
 
 
 #: What a child answers: it may be given another event, or it must be replaced. Then follows the secret of the event.
 FIT, UNFIT = b"+", b"-"
+#: The signals by which people and supervisors end a program.
+_ENDINGS = (signal.SIGINT, signal.SIGTERM)
 
 
 def serve(hub: HubCore, pipe: Connection, parent: int) -> None:
@@ -37,9 +40,9 @@ def serve(hub: HubCore, pipe: Connection, parent: int) -> None:
     os.setsid()
     # The parent alone decides when to stop; a supervisor may tell every process of the service. A function that does
     # nothing, unlike SIG_IGN, is not inherited by programs that a handler starts.
-    signal.signal(signal.SIGINT, _leave_it_to_the_parent)
-    signal.signal(signal.SIGTERM, _leave_it_to_the_parent)
-    os.register_at_fork(after_in_child=partial(_be_a_program, pipe))
+    for ending in _ENDINGS:
+        signal.signal(ending, _leave_it_to_the_parent)
+    let_copies_be_programs(_ENDINGS, partial(_be_a_program, pipe))
     threading.Thread(target=_end_with, args=(parent,), name="dlq-console-parent-watch", daemon=True).start()
     with suppress(EOFError, ConnectionError):  # no more work, or no more parent
         while True:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from dlq_console.clock import utc_now
 from dlq_console.store.queries import alerts as told
@@ -65,6 +65,19 @@ def test_a_rule_is_snoozed_from_its_notice_and_told_of_again(
     page.get_by_role("button", name="End the snooze of dead_letters").click()
     expect(page.locator(".snoozed")).to_have_count(0)
     assert told.snoozes(store) == {}
+
+
+def test_what_asks_by_itself_does_not_fade_while_it_waits(site: Site, open_page: OpenPage) -> None:
+    page = open_page("/alerts")
+    held: list[Route] = []
+    page.route("**/_f/alerts/channels*", lambda route: held.append(route))  # noqa: PLW0108 - Playwright takes functions only
+    page.locator(".channels > li", has_text="webhook").get_by_role("button").click()
+    asking = page.locator("#channels.htmx-request")
+    expect(asking).to_be_visible()
+    buttons = asking.locator("button:not(:disabled)")
+    expect(buttons).not_to_have_count(0)
+    assert {one.evaluate("one => getComputedStyle(one).opacity") for one in buttons.all()} == {"1"}
+    assert held
 
 
 def test_a_trial_is_sent_and_followed_in_place(site: Site, open_page: OpenPage) -> None:

@@ -11,7 +11,15 @@ from itertools import pairwise
 import pytest
 
 from dlq_console.clock import monotonic
-from dlq_console.resilience.state import Change, Kind, MemoryState, OptimisticState, SharedState, unchanged
+from dlq_console.resilience.state import (
+    Change,
+    Kind,
+    MemoryState,
+    OptimisticState,
+    SharedState,
+    optimistic,
+    unchanged,
+)
 from tests.resilience.states import STATES, open_state
 
 
@@ -141,6 +149,15 @@ def test_a_record_is_forgotten_when_its_time_is_over(state: SharedState) -> None
     assert state.read_all(COUNTS)[0] == {"long": Count(8)}
     assert state.change(COUNTS, "short", raised(keep_for=60)) == 1
     assert state.read(COUNTS, "short").record == Count(1)
+
+
+def test_a_change_that_was_held_up_for_long_is_not_given_up_after_one_lost_race(
+    state: SharedState, another: SharedState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(optimistic, "PATIENCE", 0.0)
+    state.change(COUNTS, "a", raised())
+    another.change(COUNTS, "a", raised())
+    assert state.change(COUNTS, "a", raised()) == 3
 
 
 def test_text_of_every_script_comes_back_as_it_was(state: SharedState) -> None:

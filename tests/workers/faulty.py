@@ -28,6 +28,11 @@ FOREVER = 600
 
 hub = Hub()
 
+#: What a process that this one forks waits for before it is a program, in seconds.
+_held_up = 0.0
+# It comes before what the process that runs handlers does with its copies.
+os.register_at_fork(after_in_child=lambda: time.sleep(_held_up))
+
 
 def _note(event: Event, what: str = "started", process: int | None = None) -> Path:
     """Leave the id of a process, usually of this one, as `<what>.<event>.<epoch>`.
@@ -185,6 +190,20 @@ def writes_everywhere(_event: Event) -> None:
 @hub.handler("forks", policy=FAST)
 def forks(_event: Event) -> None:
     os.fork()
+
+
+@hub.handler("ends_its_copy", policy=FAST)
+def ends_its_copy(_event: Event) -> dict[str, Any]:
+    """Tell by which signal a copy ended that was told to at once."""
+    global _held_up  # noqa: PLW0603 - the hook above knows no event
+    _held_up = 0.3
+    copy = os.fork()
+    if copy == 0:
+        time.sleep(FOREVER)
+        os._exit(1)
+    _held_up = 0.0
+    os.kill(copy, signal.SIGTERM)
+    return {"ended_by": os.WTERMSIG(os.waitpid(copy, 0)[1])}
 
 
 @hub.handler("refused", policy=FAST)

@@ -229,6 +229,13 @@ def test_exit_and_lack_of_memory_end_the_event_and_not_the_process(
     assert is_alive(celery.process_of(id_))
 
 
+def test_copy_of_a_process_that_a_handler_forked_ends_however_early_it_is_told_to(
+    celery: CeleryTable,
+) -> None:
+    event = celery.ended(celery.enqueue("ends_its_copy"))
+    assert (event.result, event.attempts) == ({"ended_by": signal.SIGTERM}, 1)
+
+
 def test_event_of_a_killed_process_is_run_again_and_tells_how_the_process_died(celery: CeleryTable) -> None:
     id_ = celery.enqueue("waits", account="killed")
     os.kill(celery.process_of(id_), signal.SIGKILL)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from tests.services.process import wait_until
@@ -98,6 +100,14 @@ def test_handler_may_share_its_work_among_processes(sqlite_table: Table) -> None
     sqlite_table.start_worker("--slots", "1")
     event = sqlite_table.ended(sqlite_table.enqueue("shares_work"))
     assert (event.result, event.attempts) == ({"lengths": [1, 2, 3]}, 1)
+
+
+def test_copy_of_a_process_that_a_handler_forked_ends_however_early_it_is_told_to(
+    sqlite_table: Table,
+) -> None:
+    sqlite_table.start_worker("--slots", "1")
+    event = sqlite_table.ended(sqlite_table.enqueue("ends_its_copy"))
+    assert (event.result, event.attempts) == ({"ended_by": signal.SIGTERM}, 1)
 
 
 def test_program_that_a_handler_starts_can_be_stopped_by_signals(sqlite_table: Table) -> None:

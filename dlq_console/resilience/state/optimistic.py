@@ -36,8 +36,10 @@ from dlq_console.resilience.state.together import Turns, Wish, compute_all
 
 logger = logging.getLogger(__name__)
 
-#: A change that others were faster with for so many seconds is given up.
+#: A change that others were faster with for so many seconds, and so many times, is given up: a process that was held up
+#: for long has lost one race, not many.
 PATIENCE = 1.0
+_FEWEST_LOSSES = 4
 #: The first tries follow at once; later ones wait for a time drawn by lot, up to twice as long each time.
 _AT_ONCE = 2
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.002, 0.05
@@ -161,7 +163,7 @@ class OptimisticState(ABC):
             self._learn(kind, name, swapped.now, Loaded(text, swapped.now) if swapped.done else None)
             if swapped.done:
                 return
-            if monotonic() >= deadline:
+            if losses + 1 >= _FEWEST_LOSSES and monotonic() >= deadline:
                 raise _contended(name)
             seen, certain = self._look_again(kind, name, swapped.current, losses), True
 
