@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dlq_console.store.queries import Groups
+from datetime import datetime
+
+from dlq_console.store.queries import CountedGroup, Group, Groups
 from dlq_console.web import display
 
 #: Counts older than this, in seconds, are shown as what they are: old. They are taken every 15.
@@ -11,6 +13,13 @@ STALE_AFTER = 60
 
 def is_stale(found: Groups) -> bool:
     """Whether nobody has counted for a while; also where nothing was counted at all."""
-    if found.sampled_at is None:
-        return not found.items
-    return (display.current().now - found.sampled_at).total_seconds() > STALE_AFTER
+    return not found.items if found.sampled_at is None else _is_old(found.sampled_at)
+
+
+def fresh(found: CountedGroup | None) -> Group | None:
+    """The group, unless nobody has counted it for a while."""
+    return None if found is None or _is_old(found.at) else found.group
+
+
+def _is_old(at: datetime) -> bool:
+    return (display.current().now - at).total_seconds() > STALE_AFTER

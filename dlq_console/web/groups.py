@@ -250,6 +250,6 @@ def _may_be_uncounted() -> bool:
     """Whether there are dead letters that no worker has counted yet."""
     accounts = person().accounts
     return (
-        not queries.groups(store(), EventFilter(), accounts=accounts, limit=1).items
+        queries.biggest_group(store(), EventFilter(), accounts=accounts) is None
         and queries.count(store(), EventFilter(status=("dead",)), accounts=accounts, cap=1).number > 0
     )

@@ -16,7 +16,7 @@ from dlq_console.store.states import Reason, Status
 from dlq_console.web import answers, display, doors, overview_seen, refused_filter
 from dlq_console.web.asking import DEAD_LETTERS, EVENTS, asked, for_page
 from dlq_console.web.auth import person, require_person
-from dlq_console.web.counting import is_stale
+from dlq_console.web.counting import fresh
 from dlq_console.web.hub import store
 from dlq_console.web.lists import PAGE_SIZE, Facet, offered
 from dlq_console.web.surroundings import surroundings
@@ -63,8 +63,7 @@ def overview_context() -> dict[str, Any]:
     """What the overview shows."""
     accounts = person().accounts
     view = overview_seen.figures()
-    counted = queries.groups(store(), EventFilter(), accounts=accounts, limit=1)
-    biggest = None if is_stale(counted) else counted.items[0]
+    biggest = fresh(queries.biggest_group(store(), EventFilter(), accounts=accounts))
     closed = queries.closed_doors(store(), accounts=accounts)
     return {
         "view": view,
@@ -175,8 +174,7 @@ def _biggest_counted(flt: EventFilter, found: DeadLetters) -> Group | None:
     """The biggest cause of a list of which only the newest rows were looked at, where it was counted lately."""
     if found.biggest is None or found.biggest.complete or not queries.is_counted(flt):
         return None
-    counted = queries.groups(store(), flt, accounts=person().accounts, limit=1)
-    return None if is_stale(counted) else counted.items[0]
+    return fresh(queries.biggest_group(store(), flt, accounts=person().accounts))
 
 
 def _nothing_to_show(view: Overview) -> bool:

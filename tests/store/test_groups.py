@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -230,6 +231,43 @@ def test_sums_of_more_causes_than_are_looked_at_are_those_of_the_biggest(
     answer = queries.groups(store, EventFilter(), accounts=accounts)
     assert [group.fingerprint for group in answer.items] == [A]
     assert (answer.number, answer.total, answer.complete) == (1, Count(3, capped=True), False)
+
+
+@pytest.mark.parametrize(
+    "accounts", [None, ("a",), ("a", "b"), tuple(f"{one}{n}" for one in "ab" for n in ("", *range(9)))]
+)
+@pytest.mark.parametrize(
+    "flt",
+    [{}, {"kind": "order.create"}, {"kind": "stock.move"}, {"account": "a"}, {"account": "b"}, {"group": A}],
+    ids=str,
+)
+def test_the_biggest_group_is_the_first_of_all(
+    store: Store, flt: dict[str, str], accounts: tuple[str, ...] | None
+) -> None:
+    died = utc_now() - timedelta(hours=1)
+    for number, (fingerprint, account, kind, minutes) in enumerate(
+        [
+            (A, "a", "order.create", 1),
+            (A, "b", "order.create", 2),
+            (B, "a", "order.create", 9),
+            (f"f1-{'c' * 32}", "b", "stock.move", 3),
+            (f"f1-{'d' * 32}", "b", "stock.move", 5),
+        ]
+    ):
+        one = {"status": "dead", "fingerprint": fingerprint, "account": account, "kind": kind}
+        fill(store, [one | {"last_error": f"no {number}", "at": died + timedelta(minutes=minutes)}])
+    groups.sample(store)
+    asked = EventFilter.parse(flt)
+    first = next(iter(queries.groups(store, asked, accounts=accounts).items), None)
+    alone = queries.biggest_group(store, asked, accounts=accounts)
+    assert (alone and replace(alone.group, share=0.0)) == (first and replace(first, share=0.0))
+
+
+def test_a_group_that_was_counted_has_no_dead_event_where_others_are_asked_for(store: Store) -> None:
+    dead(store, 1, fingerprint=A)
+    groups.sample(store)
+    assert queries.biggest_group(store, EventFilter(status=("done",))) is None
+    assert queries.biggest_group(store, EventFilter(), accounts=()) is None
 
 
 def test_no_more_than_the_cap_is_read_of_one_group(store: Store) -> None:

@@ -20,9 +20,11 @@ from dlq_console.store.queries.events import attempts, audit, get_event, payload
 from dlq_console.store.queries.failures import MAX_FAILURES, Recorded, RecordedFailure, recorded_failures
 from dlq_console.store.queries.groups import (
     MAX_GROUPS,
+    CountedGroup,
     Group,
     GroupPart,
     Groups,
+    biggest_group,
     cause_of,
     group,
     group_parts,
@@ -62,6 +64,7 @@ __all__ = [
     "ClosedDoor",
     "Correction",
     "Count",
+    "CountedGroup",
     "DeadLetters",
     "EventLine",
     "Group",
@@ -82,6 +85,7 @@ __all__ = [
     "attempts",
     "audit",
     "behind",
+    "biggest_group",
     "cause_of",
     "circuit_changes",
     "closed_doors",

@@ -35,9 +35,21 @@ FROM (
 """
 
 
+#: The same of one account, where each cause is one row.
+_OF_ONE_ACCOUNT = f"""
+SELECT fingerprint, account, kind, {{least}}(dead, {CAP}) AS number, dead AS largest, 1 AS accounts,
+    first_seen_at, last_seen_at, sampled_at
+FROM walked WHERE CONDITION
+"""
+
+
 def _text(name: str) -> str:
     """SQL for what the event says that died last of a cause; looked up for the causes of the answer alone."""
-    return f"(SELECT {name} FROM {{error_group}} g WHERE g.fingerprint = page.fingerprint AND g.account = page.account)"
+    found = "{error_group} g WHERE g.fingerprint = page.fingerprint AND g.account = page.account"
+    return f"(SELECT {name} FROM {found}) AS {name}"
+
+
+_TEXTS = ", ".join(_text(name) for name in ("error_type", "verdict", "sample", "sample_event_id"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +91,26 @@ WITH walked AS ({walk.rows}), causes AS ({walk.causes}), page AS (
         min(sampled_at) OVER () AS oldest
     FROM causes ORDER BY {_BIGGEST} LIMIT :limit OFFSET :skip
 )
-SELECT page.*, {_text("error_type")} AS error_type, {_text("verdict")} AS verdict, {_text("sample")} AS sample,
-    {_text("sample_event_id")} AS sample_event_id,
-    EXISTS (SELECT 1 FROM walked WHERE place = {walk.patience}) AS stopped
+SELECT page.*, {_TEXTS}, EXISTS (SELECT 1 FROM walked WHERE place = {walk.patience}) AS stopped
 FROM page ORDER BY {_BIGGEST}
 """
     parameters = walk.parameters | {"limit": limit, "skip": skip}
     with store.read() as connection:
         return connection.execute(prepared(store, template, parameters), parameters).all()
+
+
+def first(store: Store, flt: EventFilter, visible: Accounts) -> Row[Any] | None:
+    """The biggest cause as `biggest` finds it, without the figures of all others, which need each of them looked at."""
+    walk = _walk(flt, visible, 1)
+    template = f"""
+WITH walked AS ({walk.rows}), causes AS ({walk.causes}), page AS (
+    SELECT * FROM causes ORDER BY {_BIGGEST} LIMIT 1
+)
+SELECT page.*, {_TEXTS} FROM page
+"""
+    with store.read() as connection:
+        statement = prepared(store, template, walk.parameters)
+        return connection.execute(statement, walk.parameters).one_or_none()
 
 
 def _walk(flt: EventFilter, visible: Accounts, least: int) -> _Walk:
@@ -101,7 +125,8 @@ def _walk(flt: EventFilter, visible: Accounts, least: int) -> _Walk:
     if visible is not None:
         conditions.append("account IN :visible_list")
         parameters["visible_list"] = list(visible)
-    causes = _ADDED_UP.replace("CONDITION", " AND ".join(conditions))
+    of_one = visible is not None and len(visible) == 1
+    causes = (_OF_ONE_ACCOUNT if of_one else _ADDED_UP).replace("CONDITION", " AND ".join(conditions))
     if flt.group:
         parameters["group"] = flt.group
         rows = _pairs(f"fingerprint = :group AND dead >= {least}", "account DESC", REACH_OF_PAIRS)

@@ -85,6 +85,24 @@ def groups(
 
 
 @dataclass(frozen=True, slots=True)
+class CountedGroup:
+    """A group as it was counted at some moment; its share is that of itself."""
+
+    group: Group
+    at: datetime
+
+
+def biggest_group(store: Store, flt: EventFilter, *, accounts: Accounts = None) -> CountedGroup | None:
+    """The biggest group of a filter that the counts of the last walk answer (`is_counted`); None where it has none."""
+    visible = _counted_accounts(flt, accounts)
+    row = None if visible == () else group_sums.first(store, flt, visible)
+    at = None if row is None else read_time(row.sampled_at)
+    if row is None or at is None:
+        return None
+    return CountedGroup(_group(row, capped=row.largest > CAP, total=int(row.number)), at)
+
+
+@dataclass(frozen=True, slots=True)
 class GroupPart:
     """The dead events of a group in one account, as they were counted last."""
 
@@ -134,11 +152,16 @@ ORDER BY dead DESC, account LIMIT {MAX_GROUPS}
     return tuple(GroupPart(row.account, Count(min(row.dead, CAP), row.dead > CAP)) for row in rows)
 
 
+def _counted_accounts(flt: EventFilter, accounts: Accounts) -> Accounts:
+    """The accounts whose counts a filter asks for: none where it asks for no dead events."""
+    return () if flt.status and Status.DEAD not in flt.status else visible_accounts(flt.account, accounts)
+
+
 def _sampled(
     store: Store, flt: EventFilter, accounts: Accounts, limit: int, *, least: int = 1, skip: int = 0
 ) -> Groups:
-    visible = visible_accounts(flt.account, accounts)
-    if visible == () or (flt.status and Status.DEAD not in flt.status):
+    visible = _counted_accounts(flt, accounts)
+    if visible == ():
         return Groups()
     rows = group_sums.biggest(store, flt, visible, limit=limit, skip=skip, least=least)
     if not rows:
