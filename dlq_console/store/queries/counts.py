@@ -62,11 +62,16 @@ def _counted(store: Store, connection: Connection, route: Route, cap: int) -> Co
 def count_sql(route: Route, cap: int = CAP) -> str:
     """SQL for one row: how many events `matched`, and whether the walks `stopped` before the end of the list."""
     if not route.checked:
-        walked = route.rows("id, finished_at", cap + 1)
+        walked = route.any_rows("id, finished_at", cap + 1)
         return f"SELECT count(*) AS matched, 0 AS stopped FROM ({walked}) AS walked"
+    return count_checked_sql(route, f"({route.numbered_rows('id, finished_at')}) AS walked")
+
+
+def count_checked_sql(route: Route, walked: str) -> str:
+    """The same where rows are checked, from all `numbered_rows` of the route."""
     return f"""
 SELECT count(*) FILTER (WHERE matches) AS matched, count(*) FILTER (WHERE place = {route.patience()}) AS stopped
-FROM ({route.numbered_rows("id, finished_at")}) AS walked
+FROM {walked}
 """
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from dlq_console.store.events import read_time
 from dlq_console.store.filters import EventFilter
 from dlq_console.store.fingerprints import general
-from dlq_console.store.queries.counts import ZERO, Count, count_sql, is_thin, read_count
+from dlq_console.store.queries.counts import ZERO, Count, count_checked_sql, count_sql, is_thin, read_count
 from dlq_console.store.queries.distinct import distinct_sql
 from dlq_console.store.queries.lines import LINES, EventLine
 from dlq_console.store.queries.narrowing import by_text, narrowed
@@ -117,21 +117,32 @@ def _read_surroundings(
     return read_count(total, TOTAL_CAP), names["kind"], names["account"]
 
 
-def _newest_sql(route: Route) -> tuple[str, str, str]:
-    """SQL for the newest rows, when one of them counts, and whether there may be more than these `newest`."""
+def _walks_sql(route: Route) -> tuple[str, str, str, str]:
+    """SQL for the parts of `_figures_sql` that depend on how the list is walked.
+
+    They are: the tables up to its `newest` rows, when one of these counts, whether there may be more, and the count.
+    """
     columns = "id, finished_at, kind, account, fingerprint"
+    counted = count_sql(route)
     if not route.checked:
         # Without places, because numbering the rows takes longer than reading them.
-        return route.rows(columns, CAUSE_SAMPLE), ANY, f"(SELECT count(*) FROM newest) = {CAUSE_SAMPLE}"
-    gave_up = f"EXISTS (SELECT 1 FROM newest WHERE place = {route.patience(CAUSE_SAMPLE)})"
-    return route.numbered_rows(columns, together=CAUSE_SAMPLE), "matches", gave_up
+        newest = f"newest AS ({route.rows(columns, CAUSE_SAMPLE)})"
+        return newest, ANY, f"(SELECT count(*) FROM newest) = {CAUSE_SAMPLE}", counted
+    patience = route.patience(CAUSE_SAMPLE)
+    if route.source == "{event}":
+        newest = f"newest AS ({route.numbered_rows(columns, together=CAUSE_SAMPLE)})"
+    else:
+        # Few events, each looked up anyway before they can be put in order: once is enough.
+        newest = f"walked AS ({route.numbered_rows(columns)}), newest AS (SELECT * FROM walked WHERE place <= {patience})"
+        counted = count_checked_sql(route, "walked")
+    return newest, "matches", f"EXISTS (SELECT 1 FROM newest WHERE place = {patience})", counted
 
 
 def _figures_sql(route: Route) -> str:
     """SQL for one row: the count of the list, and its biggest cause."""
-    newest, matches, sampled = _newest_sql(route)
+    newest, matches, sampled, counted = _walks_sql(route)
     return f"""
-WITH newest AS ({newest}), biggest AS (
+WITH {newest}, biggest AS (
     SELECT fingerprint, count(*) AS number, max(finished_at) AS died_last
     FROM newest WHERE fingerprint IS NOT NULL AND {matches}
     GROUP BY fingerprint ORDER BY number DESC, died_last DESC LIMIT 1
@@ -142,7 +153,7 @@ WITH newest AS ({newest}), biggest AS (
     GROUP BY biggest.fingerprint, number
 )
 SELECT counted.matched, counted.stopped, cause.*, e.last_error, {sampled} AS sampled
-FROM ({count_sql(route)}) AS counted LEFT JOIN cause ON {ANY} LEFT JOIN {{event}} e ON e.id = (
+FROM ({counted}) AS counted LEFT JOIN cause ON {ANY} LEFT JOIN {{event}} e ON e.id = (
     SELECT id FROM newest WHERE fingerprint = cause.fingerprint AND {matches} ORDER BY finished_at DESC, id DESC LIMIT 1
 )
 """

@@ -118,6 +118,11 @@ class Route:
         walks = self._walks(columns, f"{beyond} {tail}")
         return walks[0] if len(walks) == 1 else f"SELECT * FROM ({_union(walks)}) AS merged {tail}"
 
+    def any_rows(self, columns: str, reach: int) -> str:
+        """SQL that yields `reach` rows of the list, or all of it where they are fewer, in no order and before any check."""
+        walks = self._walks(columns, f"{ANY} {self.order_by()} LIMIT {reach}")
+        return walks[0] if len(walks) == 1 else f"SELECT * FROM ({_union(walks)}) AS merged LIMIT {reach}"
+
     def numbered_rows(
         self, columns: str, *, together: int | None = None, beyond: str = ANY, order: Order = "DESC"
     ) -> str:
