@@ -78,7 +78,7 @@ def workshop(sqlite_url: str, start_child: StartChild) -> Iterator[Workshop]:
         command = [sys.executable, "-m", "dlq_console"]
         start_child([*command, "worker", "--concurrency", "2"], env=environment)
         serve = start_child([*command, "serve", "--bind", f"127.0.0.1:{port}"], env=environment)
-        serve.wait_for_line("Booting worker", 30)
+        serve.wait_for_line("Booting worker", 60)
         _send_orders(hub)
         wait_until(lambda: _dead(hub) == 12, 60, "the orders to be refused")
         yield Workshop(f"http://127.0.0.1:{port}", erp.url, hub)

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import expect as expectation
 
 from tests.browser.site import PATIENCE, OpenPage, Site, Watcher
 from tests.services.chromium import launch_arguments
+
+expectation.set_options(timeout=PATIENCE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

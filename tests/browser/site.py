@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 #: Milliseconds that a browser may take for anything.
-PATIENCE = 15_000
+PATIENCE = 25_000
 
 #: Makes what browsers only whisper loud: violations of the policy, and htmx refusing or failing.
 WATCH = """

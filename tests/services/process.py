@@ -140,14 +140,14 @@ class Child:
         except WaitTimeoutError as error:
             raise WaitTimeoutError(self._complaint(str(error))) from None
 
-    def wait_for_line(self, pattern: str, timeout: float = 20.0) -> re.Match[str]:
+    def wait_for_line(self, pattern: str, timeout: float = 30.0) -> re.Match[str]:
         """Wait until the output holds the regular expression (`^` and `$` are line ends); returns the first match."""
         compiled = re.compile(pattern, re.MULTILINE)
         match = self.wait_until(lambda: compiled.search(self.output()), timeout, f"a line like {pattern!r}")
         assert match is not None
         return match
 
-    def wait_for_exit(self, timeout: float = 20.0) -> int:
+    def wait_for_exit(self, timeout: float = 30.0) -> int:
         """Wait until the process ended by itself; returns its exit status, negative for a signal."""
         try:
             return self._process.wait(timeout)

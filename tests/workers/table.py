@@ -21,7 +21,7 @@ LEASE_SECONDS = 2
 #: Seconds within which the event of a killed worker must be free again.
 FREE_AGAIN_SECONDS = 45
 #: Seconds in which anything else must have happened on a busy machine.
-SOON = 20
+SOON = 30
 
 
 class Table:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.site import PATIENCE
 from tests.browser.stories.cases import CASES, Case
 from tests.browser.stories.shop import SOON, Shop, open_shop
 
@@ -21,7 +22,7 @@ def shop(_sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> It
     expect.set_options(timeout=SOON * 1000)
     with open_shop(f"sqlite:///{database}", folder / "erp") as shop:
         yield shop
-    expect.set_options(timeout=5_000)
+    expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture
