@@ -28,8 +28,10 @@ SHOPS = 3
 SLOTS = 6
 #: So often one of the workers that have been at work for as long is killed (seconds).
 KILL_EVERY = 2.0
-#: So often at most: then the rest is done in peace, however slowly a machine starts processes.
+#: So often at most: then the rest is done in peace, however slowly a machine starts processes. So many events at least
+#: must have ended between two of them, or a slow machine would do nothing but start workers.
 MAX_KILLS = 15
+ENDED_BETWEEN = 30
 #: What a worker says once it takes events, and how long it may take to start on a busy machine (seconds).
 AT_WORK = r"worker \S+ runs \d+ events at once"
 START_SECONDS = 60
@@ -58,7 +60,7 @@ class Line:
         self._random = Random(7)
         self._lives = itertools.count(1)
         self._were_at_work: set[int] = set()
-        self.kills = 0
+        self.kills = self._ended_at_kill = 0
         self.hub = Hub(read_settings(database_url=environment["DLQ_DATABASE_URL"], broker_url=""))
 
     def __enter__(self) -> Self:
@@ -103,7 +105,7 @@ class Line:
             try:
                 wait_until(lambda: self._all_ended(shops), KILL_EVERY, "everything to end")
             except WaitTimeoutError:
-                if self.kills < MAX_KILLS:
+                if self.kills < MAX_KILLS and self._ended() >= self._ended_at_kill + ENDED_BETWEEN:
                     self._kill_a_worker()
             else:
                 return self._said(shops)
@@ -116,6 +118,9 @@ class Line:
                 "SELECT status, count(*) AS events FROM {event} GROUP BY status"
             )
             return {row.status: row.events for row in connection.execute(statement)}
+
+    def _ended(self) -> int:
+        return sum(number for status, number in self.counts().items() if status not in OPEN)
 
     def _all_ended(self, shops: Sequence[Child]) -> bool:
         if any(shop.running for shop in shops):
@@ -163,6 +168,7 @@ class Line:
             kill_group(worker.pid)
         worker.kill()
         self.kills += 1
+        self._ended_at_kill = self._ended()
         self._workers[number] = self._start_worker()
 
     def _stop_workers(self) -> None:

@@ -10,7 +10,7 @@ from tests.acceptance.line import EVENTS, Line
 from tests.acceptance.verdict import Verdict
 
 #: Seconds in which everything must have ended on a slow and busy machine.
-PATIENCE = 240
+PATIENCE = 360
 
 pytestmark = pytest.mark.timeout(PATIENCE + 60)
 
