@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +15,7 @@ from dlq_console.store.internal import NOT_INTERNAL, OWN_ACCOUNT
 from dlq_console.store.presence import DEAD_AFTER
 from dlq_console.store.queries.counts import CAP, Count, added_up, count_sql, read_count
 from dlq_console.store.queries.distinct import distinct_sql
-from dlq_console.store.queries.routes import ANY, MAX_BRANCHES, Accounts, Route, prepared, route_for
+from dlq_console.store.queries.routes import ANY, Accounts, Route, all_of, prepared, route_for
 from dlq_console.store.states import Status
 from dlq_console.store.store import Store
 
@@ -79,15 +79,6 @@ def _capped(condition: str, order: str) -> str:
 """
 
 
-def _capped_together(conditions: Sequence[str], order: str) -> str:
-    """The same of several conditions that no event fulfils two of."""
-    walks = " UNION ALL ".join(
-        f"SELECT * FROM (SELECT 1 FROM {{event}} WHERE {condition} ORDER BY {order} LIMIT {PART_CAP + 1}) AS walk_{number}"
-        for number, condition in enumerate(conditions)
-    )
-    return f"(SELECT count(*) FROM (SELECT * FROM ({walks}) AS walks LIMIT {PART_CAP + 1}) AS few)"
-
-
 def _totals(dead: Route | None, visible: str) -> str:
     alive = f"FROM {{worker}} WHERE heartbeat_at > {{now}} - {{interval[{DEAD_AFTER}]}}"
     # Bounded before it is checked: with the account beside it, an engine may prefer the long way through the account.
@@ -133,23 +124,19 @@ FROM ({names}) AS names ORDER BY dead DESC, name LIMIT {MAX_PARTS}
 """
 
 
-def _by_kind(accounts: Accounts) -> tuple[str, dict[str, Any]]:
-    """SQL for the kinds that have dead letters, and its parameters."""
+def _by_kind(dead: Route, visible: str) -> str:
+    """SQL for the kinds that have dead letters; `dead` is the route of all of them."""
     kinds = distinct_sql("kind, finished_at, id", "status = 'dead'", MAX_PARTS)
-    of_kind, order = "status = 'dead' AND kind = names.name", "finished_at, id"
-    if accounts and len(accounts) <= MAX_BRANCHES:
-        # One walk for each along the index of both: no engine stops early where it is given all of them at once.
-        parameters: dict[str, Any] = {f"account_{number}": account for number, account in enumerate(accounts)}
-        dead = _capped_together([f"{of_kind} AND account = :{name}" for name in parameters], order)
+    of_kind = "kind = names.name"
+    if dead.checked:
+        number = _capped(f"status = 'dead' AND {of_kind} AND {visible}", "finished_at, id")
     else:
-        visible, parameters = _visible(accounts)
-        dead = _capped(f"{of_kind} AND {visible}", order)
-    return f"SELECT names.name, {dead} AS dead FROM ({kinds}) AS names ORDER BY dead DESC, name", parameters
-
-
-def _visible(accounts: Accounts) -> tuple[str, dict[str, Any]]:
-    """The condition that the account of a row may be seen, and its parameters."""
-    return (ANY, {}) if accounts is None else (VISIBLE, {"visible_list": list(accounts)})
+        # One walk for each account along the index of both: no engine stops early where it is given all of them at once.
+        walks = replace(dead, condition=all_of([dead.condition, of_kind])).any_rows(
+            "id, finished_at", PART_CAP + 1
+        )
+        number = f"(SELECT count(*) FROM ({walks}) AS few)"
+    return f"SELECT names.name, {number} AS dead FROM ({kinds}) AS names ORDER BY dead DESC, name"
 
 
 def overview(store: Store, *, accounts: Accounts = None, parts: bool = True) -> Overview:
@@ -162,7 +149,7 @@ def overview(store: Store, *, accounts: Accounts = None, parts: bool = True) -> 
             a sum of theirs; with many dead letters this is most of the work.
     """
     dead = route_for(store, EventFilter(), accounts, only=Status.DEAD)
-    visible, parameters = _visible(accounts)
+    visible, parameters = (ANY, {}) if accounts is None else (VISIBLE, {"visible_list": list(accounts)})
 
     def read(template: str, parameters: dict[str, Any]) -> Sequence[Row[Any]]:
         return connection.execute(prepared(store, template, parameters), parameters).all()
@@ -171,7 +158,10 @@ def overview(store: Store, *, accounts: Accounts = None, parts: bool = True) -> 
         (totals,) = read(_totals(dead, visible), parameters | (dead.parameters if dead else {}))
         rows = read(_by_account(visible), parameters) if parts else ()
         found = tuple(_account(row) for row in rows if row.name != OWN_ACCOUNT)
-        kinds = tuple(KindFigures(row.name, _part(row.dead)) for row in read(*_by_kind(accounts)) if row.dead)
+        of_kinds = (
+            read(_by_kind(dead, visible), parameters if dead.checked else dead.parameters) if dead else ()
+        )
+        kinds = tuple(KindFigures(row.name, _part(row.dead)) for row in of_kinds if row.dead)
     at = read_time(totals.at)
     assert at is not None, "the database tells the time"  # noqa: S101 - tells the type checker
     return Overview(
